@@ -1,0 +1,1 @@
+//! Small programs that a user would copy; see the files beside `src`.

@@ -1,0 +1,1 @@
+//! What the integration tests share.
