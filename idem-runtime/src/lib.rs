@@ -1,1 +1,4 @@
 //! idem.
+
+pub mod error;
+pub mod key;
