@@ -1,4 +1,5 @@
 //! idem.
 
 pub mod error;
+pub mod fingerprint;
 pub mod key;
