@@ -5,7 +5,7 @@ use std::fmt;
 ///
 /// Nothing has been written when this is returned. The message names the limit, never the
 /// text that broke it: a key or a request may hold personal data. At most one character, one
-/// number or one member name of it is quoted.
+/// number or one member name of it is quoted, or what the value's own `Serialize` says.
 ///
 /// ```
 /// use idem_runtime::key::IdempotencyKey;

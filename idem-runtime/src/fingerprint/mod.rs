@@ -20,8 +20,9 @@
 //!   integer of at most 40 digits is those digits; any other number is its digits without
 //!   leading or trailing zeros, taken as an integer, then `e` and the power of ten. So `1`,
 //!   `1.0` and `10e-1` are all `1`, `0.5` is `5e-1`, and 9007199254740992 and …993 differ. An
-//!   `f32` or `f64` has the value of the shortest decimal that reads back as it; one that
-//!   is infinite or not a number is an error, as is a power of ten beyond 64 bits.
+//!   `f32` or `f64` has the value of the shortest decimal that reads back as it: of several
+//!   the nearest, and of two equally near the one whose last digit is even. One that is
+//!   infinite or not a number is an error, as is a power of ten beyond 64 bits.
 //! - A **struct's field** whose value is `null` is left out, so that adding an `Option` field
 //!   does not refuse the retries of requests made before. Everywhere else `null` stays: in
 //!   maps, and so in `serde_json::Value` and raw JSON, in arrays, tuples and variants:
@@ -33,8 +34,8 @@
 //!
 //! A `serde_json::Value` holds what its parser made of the text: without that crate's
 //! `arbitrary_precision`, a fraction or an integer beyond 64 bits was rounded to an `f64`
-//! before this module saw it. Where such digits matter, compare the text itself, by
-//! [`canonical_text`] or a `RawValue`.
+//! before this module saw it, and an `f32` was widened. Where such digits matter, compare the
+//! text itself, by [`canonical_text`] or a `RawValue`, and keep an `f32` out of a `Value`.
 
 mod canonical;
 mod compound;

@@ -1,5 +1,4 @@
-use std::fmt::LowerExp;
-use std::io::Write;
+use serde::ser::{Error, Serialize};
 
 use super::fault::Fault;
 use crate::error::Reason;
@@ -139,23 +138,27 @@ impl<'a> Decimal<'a> {
 }
 
 /// Writes the shortest decimal that reads back as `value`.
-pub(super) fn float<F: LowerExp + Copy>(
+///
+/// The digits are those of `serde_json`, not of `{:e}`: of two shortest decimals equally near
+/// the standard library may take the other one, and a float would then differ from itself
+/// once `arbitrary_precision` has made text of it.
+pub(super) fn float<F: Serialize>(
     out: &mut Vec<u8>,
     value: F,
-    is_finite: fn(F) -> bool,
+    is_finite: bool,
 ) -> Result<(), Fault> {
-    if !is_finite(value) {
+    if !is_finite {
         return Err(Fault::new(Reason::NotFinite));
     }
     // 17 digits, two signs, a point, and an exponent of three digits need 24 bytes.
     let mut buffer = [0; 32];
     let mut rest = &mut buffer[..];
-    let spelled = write!(rest, "{value:e}").is_ok();
+    serde_json::to_writer(&mut rest, &value).map_err(Fault::custom)?;
     let unused = rest.len();
-    let text = &buffer[..buffer.len() - unused];
-    match Decimal::scan(text) {
-        Some(decimal) if spelled => decimal.write(out),
-        _ => Err(serde::ser::Error::custom("unexpected spelling of a float")),
+    let spelled = &buffer[..buffer.len() - unused];
+    match Decimal::scan(spelled) {
+        Some(decimal) => decimal.write(out),
+        None => Err(Fault::custom("a float is spelled wrongly")),
     }
 }
 

@@ -87,11 +87,11 @@ impl<'a> Serializer for &'a mut Writer {
     }
 
     fn serialize_f32(self, value: f32) -> Result<(), Fault> {
-        number::float(&mut self.out, value, f32::is_finite)
+        number::float(&mut self.out, value, value.is_finite())
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Fault> {
-        number::float(&mut self.out, value, f64::is_finite)
+        number::float(&mut self.out, value, value.is_finite())
     }
 
     fn serialize_char(self, value: char) -> Result<(), Fault> {

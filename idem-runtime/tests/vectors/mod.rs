@@ -204,3 +204,18 @@ fn canonical_forms_of_typed_requests_are_stable() {
     );
     assert_eq!(shown(request.into_canonical()), expected);
 }
+
+/// Both floats are as near to the odd digit above as to the even one below.
+#[test]
+fn canonical_forms_of_floats_halfway_are_stable() {
+    let double = 1_569_028_888_741_584.0_f64 + 0.25;
+    let spelled = "15690288887415842e-1";
+    let value = serde_json::Value::from(double);
+    assert_eq!(shown(canonical_json(&double).expect("a number")), spelled);
+    assert_eq!(shown(canonical_json(&value).expect("a number")), spelled);
+    let single = 2_097_152.0_f32 + 0.25;
+    assert_eq!(
+        shown(canonical_json(&single).expect("a number")),
+        "20971522e-1"
+    );
+}

@@ -135,6 +135,16 @@ fn a_number_passed_as_text_is_the_same_number() {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 none is lost")]
+fn quarters(count: u64) -> f64 {
+    count as f64 / 4.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^24 none is lost")]
+fn quarters_single(count: u32) -> f32 {
+    count as f32 / 4.0
+}
+
 proptest! {
     #[test]
     fn numbers_are_one_exactly_when_their_values_are(
@@ -170,11 +180,27 @@ proptest! {
     }
 
     #[test]
-    fn a_float_typed_or_spelled_is_one_number(
+    fn a_float_is_spelled_as_short_as_it_can_be_read_back(
         value in prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL,
     ) {
-        prop_assert_eq!(json(&value), text(&format!("{value}")));
-        let read_back: f64 = json(&value).parse().expect("a number");
+        let spelled = json(&value);
+        let read_back: f64 = spelled.parse().expect("a number");
         prop_assert_eq!(read_back.to_bits(), value.to_bits());
+        let shortest = text(&format!("{value:e}"));
+        prop_assert_eq!(spelled.len(), shortest.len());
+        prop_assert_eq!(text(&spelled), spelled);
+    }
+
+    /// Quarters of this size need one digit behind the point, and lie between two.
+    #[test]
+    fn a_float_halfway_between_two_decimals_takes_the_even_one(
+        double in (1_u64 << 52)..(1 << 53), single in (1_u32 << 23)..(1 << 24),
+    ) {
+        let (double, single) = (double | 1, single | 1);
+        let even = |below: u64| below + below % 2;
+        let tenths = format!("{}e-1", even(double * 5 / 2));
+        prop_assert_eq!(json(&quarters(double)), tenths);
+        let tenths = format!("{}e-1", even(u64::from(single) * 5 / 2));
+        prop_assert_eq!(json(&quarters_single(single)), tenths);
     }
 }

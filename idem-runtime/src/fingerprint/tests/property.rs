@@ -25,6 +25,7 @@ impl Tree {
             any::<u64>().prop_map(Value::from),
             any::<f64>().prop_filter_map("finite", |f| f.is_finite().then(|| Value::from(f))),
             (-1000..1000).prop_map(|n| Value::from(f64::from(n) / 8.0)),
+            halfway(),
             any::<String>().prop_map(Value::from),
         ];
         leaf.prop_map(Self::Leaf).prop_recursive(4, 40, 6, |inner| {
@@ -84,6 +85,13 @@ impl Tree {
                 .collect(),
         }
     }
+}
+
+/// Floats that lie halfway between two shortest decimals, on which printers disagree.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 none is lost")]
+fn halfway() -> impl Strategy<Value = Value> {
+    let quarters = 4_503_599_627_370_496_i64..9_007_199_254_740_992;
+    quarters.prop_map(|n| Value::from((n | 1) as f64 / 4.0))
 }
 
 /// The canonical form again, by the rules as they read and without regard for speed.
