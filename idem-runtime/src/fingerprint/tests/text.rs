@@ -42,6 +42,13 @@ fn an_escape_and_its_character_are_the_same_text() {
 }
 
 #[test]
+fn surrogates_in_pairs_are_one_character() {
+    assert_eq!(text(r#""\ud800\udc00""#), "\"\u{10000}\"");
+    assert_eq!(text(r#""\uDBFF\uDFFF""#), "\"\u{10ffff}\"");
+    assert_eq!(text(r#""\ud7ff\ue000""#), "\"\u{d7ff}\u{e000}\"");
+}
+
+#[test]
 fn characters_that_look_alike_stay_apart() {
     assert_ne!(text("\"\u{e9}\""), text("\"e\u{301}\""));
     assert_ne!(text("\"A\""), text("\"a\""));

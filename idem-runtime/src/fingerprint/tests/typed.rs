@@ -253,6 +253,39 @@ fn raw_json_is_read_and_keeps_its_nulls() {
 }
 
 #[test]
+fn a_value_plays_no_part_in_the_order() {
+    struct Shown(u8);
+    impl Serialize for Shown {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(&self.0)
+        }
+    }
+    struct Passed;
+    impl Serialize for Passed {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            const NAME: &str = "$serde_json::private::Number";
+            let mut fields = serializer.serialize_struct(NAME, 1)?;
+            fields.serialize_field(NAME, "5")?;
+            fields.end()
+        }
+    }
+    #[derive(Serialize)]
+    struct Both {
+        b4: u8,
+        b: Passed,
+        a4: u8,
+        a: Shown,
+    }
+    let both = Both {
+        b4: 1,
+        b: Passed,
+        a4: 2,
+        a: Shown(5),
+    };
+    assert_eq!(json(&both), r#"{"a":"5","a4":2,"b":5,"b4":1}"#);
+}
+
+#[test]
 fn a_failing_serialize_is_told_in_its_own_words() {
     struct Locked;
     impl Serialize for Locked {
