@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 /// An input the library will not work with: which one, and which rule it breaks.
 ///
@@ -127,6 +128,15 @@ pub enum Reason {
         /// What is wrong there.
         fault: &'static str,
     },
+    /// A time above its limit.
+    TooLongTime {
+        /// The longest that is allowed.
+        limit: Duration,
+        /// What was given.
+        found: Duration,
+    },
+    /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    Identifier,
     /// The value could not be serialized; the message is the serializer's.
     Serialize(String),
 }
@@ -164,6 +174,15 @@ impl fmt::Display for Reason {
             }
             Self::NotJson { offset, fault } => {
                 write!(f, "is not JSON at byte {offset}: {fault}")
+            }
+            Self::TooLongTime { limit, found } => write!(
+                f,
+                "is {} seconds long; the limit is {}",
+                found.as_secs(),
+                limit.as_secs()
+            ),
+            Self::Identifier => {
+                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")
             }
             Self::Serialize(message) => write!(f, "cannot be serialized: {message}"),
         }

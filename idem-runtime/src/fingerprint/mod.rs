@@ -107,6 +107,13 @@ impl Fingerprint {
     }
 }
 
+impl fmt::Display for Fingerprint {
+    /// 64 lower-case hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::lower(&self.0))
+    }
+}
+
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fingerprint({})", hex::lower(&self.0))
