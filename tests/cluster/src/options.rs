@@ -45,7 +45,10 @@ impl Options {
             ("synchronous_commit", fast),
             ("full_page_writes", fast),
         ];
-        let own = self.settings.iter().map(|(name, value)| (&**name, &**value));
+        let own = self
+            .settings
+            .iter()
+            .map(|(name, value)| (&**name, &**value));
         fixed.into_iter().chain(own).map(line).collect()
     }
 }
