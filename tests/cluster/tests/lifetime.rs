@@ -95,7 +95,7 @@ async fn until_gone(server: &Path, dir: &Path) {
             tick.tick().await;
         }
     };
-    timeout(Duration::from_secs(60), gone)
+    timeout(Duration::from_mins(1), gone)
         .await
         .expect("the server and its directory go when the process has gone");
 }

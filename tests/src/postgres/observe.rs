@@ -7,7 +7,7 @@ use tokio::time::{Instant, interval};
 
 /// How long a state may take to come about before the test has failed. It bounds a hang and
 /// nothing else: no test is slower or faster by it.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Watches the other sessions of one database.
 ///
