@@ -2,6 +2,7 @@
 
 use idem_tests::postgres::{Cluster, Database, Options};
 use idem_tests::sqlite::{Journal, Sqlite};
+use sqlx::error::DatabaseError;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
 
@@ -111,7 +112,7 @@ async fn a_standby_follows_its_primary_and_refuses_writes_until_promoted() {
         .execute(&mut replica)
         .await;
     let refusal = write.expect_err("a standby does not write");
-    let code = refusal.as_database_error().and_then(|error| error.code());
+    let code = refusal.as_database_error().and_then(DatabaseError::code);
     assert_eq!(code.as_deref(), Some("25006"));
     standby.promote().expect("it becomes a primary");
     sqlx::raw_sql("INSERT INTO seen VALUES (1)")

@@ -12,14 +12,14 @@ const VERSION: &str = "0.20.2";
 
 pub(crate) fn run_checks() -> Outcome {
     let mut command = command()?;
-    command.args([
-        "--workspace",
-        "--all-features",
-        "check",
-        "bans",
-        "licenses",
-        "sources",
-    ]);
+    command
+        .args([
+            "--workspace",
+            "--all-features",
+            "check",
+            "--hide-inclusion-graph",
+        ])
+        .args(["bans", "licenses", "sources"]);
     // The advisory database is a git repository, and not every machine may reach its host.
     if env::var_os("IDEM_DENY_ADVISORIES").is_some_and(|value| value == "1") {
         command.arg("advisories");

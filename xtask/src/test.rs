@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
-use idem_tests_cluster::{Binaries, Cluster, Options, TEMPLATE_VARIABLE, template};
+use idem_tests_cluster::{Binaries, Cluster, Options, Template};
 
 use crate::cargo::{APART, Steps, cargo, has, workspace};
 use crate::{Outcome, machine};
@@ -59,7 +59,7 @@ fn has_nextest() -> bool {
 struct Server {
     variables: Vec<(&'static str, OsString)>,
     /// Stopped and removed when the run is over.
-    _own: Option<Cluster>,
+    _own: Option<(Cluster, Template)>,
 }
 
 impl Server {
@@ -68,17 +68,15 @@ impl Server {
             return Ok(Self::of_the_user());
         }
         let binaries = machine::provide_postgres()?;
-        let template = template()?;
-        // Several test processes share it, each of which may hold many connections.
-        let cluster = Cluster::start(Options::new())?;
-        let mut variables = vec![
-            ("IDEM_TEST_POSTGRES", cluster.url("postgres").into()),
-            (TEMPLATE_VARIABLE, template.into()),
-        ];
-        variables.push(at(&binaries));
+        let template = Template::create()?;
+        let cluster = template.start(Options::new())?;
         Ok(Self {
-            variables,
-            _own: Some(cluster),
+            variables: vec![
+                at(&binaries),
+                (Template::VARIABLE, template.path().into()),
+                ("IDEM_TEST_POSTGRES", cluster.url("postgres").into()),
+            ],
+            _own: Some((cluster, template)),
         })
     }
 

@@ -29,8 +29,11 @@ impl Cluster {
     ///
     /// There is no PostgreSQL server on this machine, or it did not start; the text has its log.
     pub fn start(options: Options) -> io::Result<Self> {
-        let template = template()?;
-        Self::serve(options, &format!("copy {}", template.display()))
+        Self::start_on_copy(&template::to_copy()?, options)
+    }
+
+    pub(crate) fn start_on_copy(data: &Path, options: Options) -> io::Result<Self> {
+        Self::serve(options, &format!("copy {}", data.display()))
     }
 
     /// Starts a hot standby that follows `primary` under the application name `standby`.

@@ -6,7 +6,7 @@
 //! the server and the directory down once the other end of the pipe is closed.
 //!
 //! Everything here blocks. A start takes some tenths of a second, of which the slow part,
-//! `initdb`, is done once and copied from then on (see [`template`]).
+//! `initdb`, is done once and copied from then on (see [`Template`]).
 
 mod account;
 mod binaries;
@@ -18,4 +18,4 @@ mod template;
 pub use binaries::Binaries;
 pub use cluster::Cluster;
 pub use options::Options;
-pub use template::{TEMPLATE_VARIABLE, template};
+pub use template::Template;

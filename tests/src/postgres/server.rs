@@ -13,6 +13,9 @@ const OF_THE_RUN: &str = "IDEM_TEST_POSTGRES";
 /// A server that the user brings.
 const OF_THE_USER: &str = "DATABASE_URL";
 
+/// A static is never dropped; the cluster goes with the process.
+static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
+
 /// How to reach the server: the user's, else the run's, else one of this process.
 ///
 /// # Panics
@@ -26,9 +29,7 @@ pub(super) fn options() -> PgConnectOptions {
             });
         }
     }
-    // A static is never dropped; the cluster goes with the process.
-    static OWN: OnceLock<Cluster> = OnceLock::new();
-    let cluster = OWN.get_or_init(|| {
+    let cluster = OF_THE_PROCESS.get_or_init(|| {
         Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
     });
     parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
