@@ -2,11 +2,10 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::Binaries;
+use idem_tests_cluster::{Binaries, is_root};
 
 use crate::Outcome;
 
@@ -92,9 +91,4 @@ fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
         fs::remove_file(&rule)?;
     }
     outcome
-}
-
-fn is_root() -> Outcome<bool> {
-    // The owner of one's own entry is the effective user.
-    Ok(fs::metadata("/proc/self")?.uid() == 0)
 }

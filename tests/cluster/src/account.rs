@@ -2,6 +2,16 @@
 
 use std::fs;
 use std::io;
+use std::process::Command;
+
+/// Whether this process runs as root.
+///
+/// # Errors
+///
+/// `id` could not be run.
+pub fn is_root() -> io::Result<bool> {
+    Ok(Command::new("id").arg("-u").output()?.stdout == b"0\n")
+}
 
 /// An account from `/etc/passwd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::Binaries;
-use crate::account::Account;
+use crate::account::{Account, is_root};
 
-/// A running `keeper.sh` and the directory that it removes in the end.
+/// A running `keeper.sh` and the directory that it has made, and removes in the end.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -22,34 +21,34 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn start() -> io::Result<Self> {
-        let binaries = Binaries::find()?;
-        let dir = tempfile::Builder::new().prefix("idem-pg-").tempdir()?;
         let mut command = Command::new("sh");
         command
             .args(["-c", include_str!("keeper.sh"), "keeper"])
-            .args([binaries.dir(), dir.path()])
-            .current_dir(dir.path())
+            .arg(Binaries::find()?.dir())
+            // The account that is stepped down to may not be allowed to look at the present one.
+            .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // A descriptor of the test's own output would keep a test runner waiting for its end.
             .stderr(Stdio::null())
             // What is signalled to the group of the test, Ctrl-C say, is not for the keeper.
             .process_group(0);
-        if fs::metadata(dir.path())?.uid() == 0 {
+        if is_root()? {
             let Account { uid, gid } = Account::unprivileged()?;
-            chown(dir.path(), Some(uid), Some(gid))?;
             command.uid(uid).gid(gid);
         }
         let mut child = command.spawn()?;
         let (Some(orders), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both ends were asked for as pipes");
         };
-        Ok(Self {
+        let mut keeper = Self {
             child,
             orders: Some(orders),
             answers: BufReader::new(answers),
-            dir: dir.keep(),
-        })
+            dir: PathBuf::new(),
+        };
+        keeper.dir = keeper.answer()?.into();
+        Ok(keeper)
     }
 
     /// The directory: `data` is the server's own, `server.log` its log.
@@ -65,9 +64,7 @@ impl Keeper {
     pub(crate) fn order(&mut self, order: &str) -> io::Result<()> {
         let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         orders.write_all(format!("{order}\n").as_bytes())?;
-        let mut status = String::new();
-        self.answers.read_line(&mut status)?;
-        if status.trim_end() == "0" {
+        if self.answer()? == "0" {
             return Ok(());
         }
         let log = |name| fs::read_to_string(self.dir.join(name)).unwrap_or_default();
@@ -78,6 +75,18 @@ impl Keeper {
             log("server.log"),
         )))
     }
+
+    fn answer(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err(io::Error::other(
+                "the keeper of the PostgreSQL server has ended: can the account that runs it \
+                 write the directory that TMPDIR names, or /tmp?",
+            ));
+        }
+        line.truncate(line.trim_end().len());
+        Ok(line)
+    }
 }
 
 impl Drop for Keeper {
@@ -85,14 +94,6 @@ impl Drop for Keeper {
         self.orders = None;
         if let Err(error) = self.child.wait() {
             eprintln!("the keeper of {} is lost: {error}", self.dir.display());
-        }
-        // The keeper's account may empty the directory and yet not be allowed to unlink it, when
-        // TMPDIR names a directory that is not open to all.
-        match fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                eprintln!("{} is left behind: {error}", self.dir.display());
-            }
-            _ => {}
         }
     }
 }

@@ -1,17 +1,20 @@
 # Keeps one PostgreSQL server for a test process: carries out its orders, and cleans up after it.
 #
-#   sh -c "$(cat keeper.sh)" keeper DIRECTORY-OF-INITDB OWN-DIRECTORY
+#   sh -c "$(cat keeper.sh)" keeper DIRECTORY-OF-INITDB
 #
-# An order is one line, a verb and at most one argument; the answer is its exit status, one line.
-# Orders are carried out one after another by this one shell, so that no start can be under way
-# when the pipe closes, and nothing is left to chance between "started" and "removed".
+# The first line of output is the directory it has made. An order is one line, a verb and at most
+# one argument; the answer is its exit status, one line. Orders are carried out one after another
+# by this one shell, so that no start can be under way when the pipe closes: nothing is left to
+# chance between "started" and "removed".
+
+# The last order reaches the shell as the end of its input, never as a signal; an answer that
+# nobody is left to read must not end it either.
+trap '' HUP INT PIPE TERM
 
 bin=$1
-dir=$2
+dir=$(mktemp -d "${TMPDIR:-/tmp}/idem-pg-XXXXXX") || exit
 data=$dir/data
-
-# The last order reaches the shell as the end of its input, never as a signal.
-trap '' HUP INT TERM
+echo "$dir"
 
 control() {
     "$bin/pg_ctl" -D "$data" -s -w "$@"
@@ -37,7 +40,6 @@ while IFS=' ' read -r verb argument; do
     echo $?
 done
 
-cd /
 if [ -f "$data/postmaster.pid" ]; then
     control -m immediate stop
 fi

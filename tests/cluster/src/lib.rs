@@ -15,6 +15,7 @@ mod keeper;
 mod options;
 mod template;
 
+pub use account::is_root;
 pub use binaries::Binaries;
 pub use cluster::Cluster;
 pub use options::Options;

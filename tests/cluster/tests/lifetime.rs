@@ -1,14 +1,15 @@
 //! A server ends with the process that started it, however that process ends.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use idem_tests_cluster::{Cluster, Options};
+use idem_tests_cluster::{Cluster, Options, Template};
 use tokio::time::{interval, timeout};
 
 #[test]
@@ -41,7 +42,34 @@ async fn a_cluster_is_gone_after_its_process_is_killed() {
     assert!(runs(&server));
     process.kill().expect("SIGKILL");
     process.wait().expect("the process was killed");
-    until_gone(&server, &dir).await;
+    until("the server and its directory go with the process", || {
+        !runs(&server) && !dir.exists()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_cluster_whose_process_is_killed_as_it_starts() {
+    let parent = tempfile::tempdir().expect("a directory");
+    // The server's account makes its directory in here.
+    let open_to_all = Permissions::from_mode(0o777);
+    fs::set_permissions(parent.path(), open_to_all).expect("the directory is ours");
+    let left = || {
+        fs::read_dir(parent.path())
+            .expect("the directory is ours")
+            .count()
+    };
+    let mut process = Command::new(env!("CARGO_BIN_EXE_idem-tests-cluster"))
+        .env("TMPDIR", parent.path())
+        .env_remove(Template::VARIABLE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a process of its own");
+    until("a directory is made first", || left() > 0).await;
+    process.kill().expect("SIGKILL");
+    process.wait().expect("the process was killed");
+    until("the directory goes with the process", || left() == 0).await;
 }
 
 #[test]
@@ -88,14 +116,14 @@ fn runs(process: &Path) -> bool {
     fs::read(process.join("cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-async fn until_gone(server: &Path, dir: &Path) {
-    let gone = async {
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let came_true = async {
         let mut tick = interval(Duration::from_millis(10));
-        while runs(server) || dir.exists() {
+        while !holds() {
             tick.tick().await;
         }
     };
-    timeout(Duration::from_mins(1), gone)
+    timeout(Duration::from_mins(1), came_true)
         .await
-        .expect("the server and its directory go when the process has gone");
+        .expect(what);
 }
