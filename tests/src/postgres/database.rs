@@ -135,5 +135,9 @@ async fn create(server: &PgConnectOptions) -> PgConnectOptions {
 async fn connect(options: &PgConnectOptions) -> PgConnection {
     PgConnection::connect_with(options)
         .await
-        .unwrap_or_else(|error| panic!("no connection to {options:?}: {error}"))
+        .unwrap_or_else(|error| {
+            // Not the options as a whole: they hold a password.
+            let (host, port) = (options.get_host(), options.get_port());
+            panic!("no connection to PostgreSQL at {host}:{port}: {error}")
+        })
 }
