@@ -43,5 +43,6 @@ async fn create(
         { Ok(()) }
     }
         .await;
-    ::idem_runtime::__private::finish(claim, request, result, &contract).await
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
 }

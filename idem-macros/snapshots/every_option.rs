@@ -44,5 +44,6 @@ async fn create(
         { todo!() }
     }
         .await;
-    crate::renamed::__private::finish(claim, request, result, &contract).await
+    let finished = crate::renamed::__private::finish(claim, result, &contract).await;
+    crate::renamed::__private::settle(unit, finished, request, &contract).await
 }

@@ -36,7 +36,8 @@ async fn create(
         { todo!() }
     }
         .await;
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     ::idem_runtime::__private::keep(
-        ::idem_runtime::__private::finish(claim, request, result, &contract).await,
+        ::idem_runtime::__private::settle(unit, finished, request, &contract).await,
     )
 }

@@ -40,5 +40,6 @@ where
         { Ok(N) }
     }
         .await;
-    ::idem_runtime::__private::finish(claim, request, result, &contract).await
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
 }

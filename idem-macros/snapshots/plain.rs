@@ -35,5 +35,6 @@ pub async fn create_payment(
         { Ok(pay(tx, cmd).await?) }
     }
         .await;
-    ::idem_runtime::__private::finish(claim, request, result, &contract).await
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
 }

@@ -72,3 +72,24 @@ impl Faults {
         self.0.map(|error| error.to_compile_error())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_code_is_in_the_documentation_and_no_other() {
+        let codes = |text: &'static str, of: fn(&str) -> Option<String>| {
+            text.lines().filter_map(of).collect::<Vec<String>>()
+        };
+        let declared = codes(include_str!("diagnostic.rs"), |line| {
+            let (name, number) = line.strip_suffix(',')?.split_once(" = ")?;
+            let number: u8 = number.parse().ok()?;
+            (!name.contains('"')).then(|| format!("IDEM{number:03}"))
+        });
+        let documented = codes(include_str!("lib.rs"), |line| {
+            Some(line.strip_prefix("//! | `IDEM")?.split_once('`')?.0)
+                .map(|number| format!("IDEM{number}"))
+        });
+        assert_eq!(declared.len(), 25);
+        assert_eq!(declared, documented);
+    }
+}

@@ -51,21 +51,12 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
     let anchor = anchor(&result, &p);
     let binding = binding(model, &quote_spanned!(mixed=> #p::tx(&mut claim)));
     let user = user_block(item);
-    let (done, finished) = (
-        quote_spanned!(mixed=> done),
-        quote_spanned! {mixed=>
-            #p::finish(claim, request, result, &contract).await
-        },
-    );
-    let keep = options.keeps_signature.given_as(true).is_some();
-    let (done, finished) = if keep {
-        (
-            quote_spanned!(mixed=> #p::keep(#done)),
-            quote_spanned!(mixed=> #p::keep(#finished)),
-        )
-    } else {
-        (done, finished)
-    };
+    let mut done = quote_spanned!(mixed=> done);
+    let mut settled = quote_spanned!(mixed=> #p::settle(unit, finished, request, &contract).await);
+    if options.keeps_signature.given_as(true).is_some() {
+        done = quote_spanned!(mixed=> #p::keep(#done));
+        settled = quote_spanned!(mixed=> #p::keep(#settled));
+    }
     quote_spanned! {mixed=>
         let contract = #contract;
         let mut request = #p::Request::new(const { #operation });
@@ -83,7 +74,8 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
             #binding
             #user
         }.await;
-        #finished
+        let finished = #p::finish(claim, result, &contract).await;
+        #settled
     }
 }
 
