@@ -1,1 +1,174 @@
-//! The attribute of idem.
+//! The attribute of idem: `#[idempotent]` makes an async command handler safe to retry.
+//!
+//! Use it through the runtime crate, which re-exports it (`use idem_runtime::idempotent;`) and whose
+//! documentation has complete programs. This page is the attribute's reference.
+//!
+//! ```text
+//! #[idempotent(namespace = "payments", retention = "24h")]
+//! async fn create_payment(
+//!     tx: &mut PgTransaction<'_>,
+//!     key: &IdempotencyKey,
+//!     cmd: &CreatePayment,
+//! ) -> Result<Payment, PaymentError> {
+//!     ..
+//! }
+//! ```
+//!
+//! # The function it becomes
+//!
+//! The first parameter after `self` is the transaction that the body sees: `&mut` of sqlx's
+//! `Transaction`, or of an alias of it. Callers pass in its place whatever can begin a unit of work on
+//! that database: `&pool`, `&mut connection` or `&mut tx`; from within a handler `&mut *tx`. The other
+//! parameters stay as written, patterns, `#[cfg]`s and all. The result is a `Result<T, E>` under any
+//! alias, and callers get `Result<Replayable<T>, E>`:
+//!
+//! ```text
+//! async fn create_payment(
+//!     db: impl Begin<'_, PgTransaction<'_>>,
+//!     key: &IdempotencyKey,
+//!     cmd: &CreatePayment,
+//! ) -> Result<Replayable<Payment>, PaymentError>
+//! ```
+//!
+//! `T` must be `Serialize + DeserializeOwned`, `E` must be `From<idem_runtime::Error>`, and for the
+//! future to be `Send` both must be. Free functions and methods with any receiver, generics,
+//! lifetimes, `impl Trait` arguments, `?` and early `return` work as without the attribute. The body
+//! is passed on as it is, and lints see it as the user's own.
+//!
+//! # Options
+//!
+//! | option | without it | meaning |
+//! |---|---|---|
+//! | `namespace = "…"` | required | the key space: 1-64 of `a-z 0-9 - _` |
+//! | `retention = "…"` | `"24h"` | how long a record lives by the database's clock: `90s`, `30m`, `24h`, `7d`, `1d12h`; at most `3650d` |
+//! | `operation = "…"` | the function's name | a stable name of 1-255 characters; it is compared, so a key that comes to another operation is refused |
+//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
+//! | `scope = expr` | the scope that the key carries | the tenant or principal that the key belongs to |
+//! | `key_required = false` | `true` | with a key of type `Option<..>`: a call without a key runs, and is not idempotent |
+//! | `skip(a, b)` | nothing | names that are not compared: clients, clocks, trace ids |
+//! | `fingerprint = expr`, `fingerprint = off` | all other parameters | what is compared instead, or that nothing is |
+//! | `on_conflict = "reject"`, `"wait"` | `"reject"` | a duplicate of a call that still runs is refused at once, or waits and then replays |
+//! | `wait = "…"` | `"2s"` | how long it waits, at most `1m`; only with `on_conflict = "wait"` |
+//! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (`Failure`) is recorded and replayed |
+//! | `record_request` | off | keeps the request itself, to show on a mismatch what differs; otherwise its hash only |
+//! | `expiry = "replay"`, `"strict"` | `"replay"` | an expired record is replayed until it is purged, or counts as absent at once |
+//! | `signature = "keep"` | rewritten | for methods whose signature a trait fixes: the transaction is the caller's, the result a plain `Result<T, E>` |
+//! | `table = "…"` | the library's own | the table of records, `name` or `schema.name` in lower case |
+//! | `crate = path` | `::idem_runtime` | where the runtime is, if it was renamed |
+//!
+//! # The key
+//!
+//! A parameter is the key if the last segment of its type is `IdempotencyKey`, also behind `&` and in
+//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`. There must
+//! be exactly one source.
+//!
+//! # What is compared
+//!
+//! A retry must repeat the request; the same key with another one is refused. Compared is what
+//! parameters *bind*, by name: `Json(cmd): Json<Cmd>` compares `cmd`, `Path((a, b))` compares `a` and
+//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, the key, and
+//! parameters that the option `key` names as a whole.
+//!
+//! The names are part of the comparison, as is `operation`: renaming a parameter or the function
+//! makes retries of calls begun before the change a mismatch. `fingerprint = expr` compares one
+//! value without names; a tuple may name fields without moving them: `fingerprint = (cmd.amount,
+//! cmd.payee)`.
+//!
+//! # Errors at compile time
+//!
+//! Every error carries a code, stands at the token at fault and says what to type. All independent
+//! ones are reported at once, and a faulty handler still has its final signature, so that its callers
+//! compile and editors keep completing in its body.
+//!
+//! | code | fault |
+//! |---|---|
+//! | `IDEM001` | the function is not `async` |
+//! | `IDEM002` | there is no return type |
+//! | `IDEM003` | the return type is no `Result` |
+//! | `IDEM004` | the recorded result holds a reference |
+//! | `IDEM005` | the first parameter is not the transaction |
+//! | `IDEM006` | the transaction's lifetime is written `'static` |
+//! | `IDEM007` | there is no key |
+//! | `IDEM008` | there are two keys |
+//! | `IDEM009` | the function is `const`, `unsafe`, `extern` or variadic |
+//! | `IDEM010` | `#[async_trait]` has rewritten the method |
+//! | `IDEM011` | a caching attribute stands beside this one |
+//! | `IDEM012` | the item is not a function with a body |
+//! | `IDEM021` | there is no such option |
+//! | `IDEM022` | an option is given twice |
+//! | `IDEM023` | an option is not written as it must be |
+//! | `IDEM024` | an option has no such value |
+//! | `IDEM025` | the namespace is missing |
+//! | `IDEM026` | the namespace breaks its rule |
+//! | `IDEM027` | the operation's name breaks its rule |
+//! | `IDEM028` | the table's name breaks its rule |
+//! | `IDEM029` | a duration is zero, too long or not one |
+//! | `IDEM030` | `skip` names what is not compared anyway |
+//! | `IDEM031` | two options contradict each other |
+//! | `IDEM032` | a key or a fingerprint is a literal |
+//! | `IDEM033` | the option belongs to a mode that this version does not have |
+
+mod args;
+mod diagnostic;
+mod duration;
+mod expand;
+mod fallback;
+mod item;
+mod literal;
+mod model;
+mod nearest;
+mod pattern;
+mod signature;
+mod types;
+mod validate;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as TokenStream2;
+use quote::quote;
+
+use crate::diagnostic::{Code, Faults};
+use crate::model::Model;
+
+/// Makes an async command handler safe to retry; see the [crate's documentation](crate).
+#[proc_macro_attribute]
+pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand(arguments.into(), &item.into()).into()
+}
+
+/// The attribute on tokens, without a compiler around it.
+fn expand(arguments: TokenStream2, tokens: &TokenStream2) -> TokenStream2 {
+    let mut faults = Faults::default();
+    let options = args::parse(arguments, &mut faults);
+    let item = match item::parse(tokens) {
+        Ok(item) => item,
+        Err(error) => return alone(error, tokens),
+    };
+    if validate::is_async_trait(&item) {
+        let error = diagnostic::fault(
+            Code::AsyncTrait,
+            &item.sig.ident,
+            "`#[async_trait]` has rewritten this method before `#[idempotent]` could read it\nhelp: write the handler as an inherent `async fn` of the type, and call it from the trait's method",
+        );
+        return alone(error, tokens);
+    }
+    let model = Model::read(&item.sig);
+    let plan = validate::plan(&item, &model, &options, &mut faults);
+    match (faults.into_tokens(), plan) {
+        (None, Some(plan)) => expand::handler(&item, &model, &options, &plan),
+        (errors, _) => {
+            let handler = fallback::handler(&item, &model, &options);
+            quote!(#errors #handler)
+        }
+    }
+}
+
+/// An item that cannot be a handler: as it was, with the one error that says so.
+fn alone(error: syn::Error, tokens: &TokenStream2) -> TokenStream2 {
+    let mut faults = Faults::default();
+    faults.absorb(error);
+    let error = faults.into_tokens();
+    quote!(#error #tokens)
+}
+
+#[cfg(test)]
+mod tests;

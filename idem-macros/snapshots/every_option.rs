@@ -1,0 +1,49 @@
+// #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
+async fn create(
+    db: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
+    tenant: Tenant,
+    cmd: &Create,
+    _clock: &Clock,
+    _trace: u8,
+) -> anyhow::Result<crate::renamed::Replayable<Payment>> {
+    let contract = crate::renamed::__private::contract(
+            crate::renamed::__private::writes::<_>(),
+            crate::renamed::__private::reads::<_>(),
+            crate::renamed::__private::lifts::<_>(),
+        )
+        .recording(crate::renamed::__private::failures::<_>());
+    let mut request = crate::renamed::__private::Request::new(const {
+        crate::renamed::__private::Operation::new("payments", "payment.create")
+            .retention(crate::renamed::__private::Duration::from_secs(129600u64))
+            .wait(crate::renamed::__private::Duration::from_secs(2u64))
+            .record_failures()
+            .record_request()
+            .strict_expiry()
+            .table("app.idempotency")
+    });
+    request.key(&crate::renamed::__private::natural(&[&tenant, &cmd.order]));
+    request.scope(&tenant);
+    request.field("cmd", &cmd);
+    #[allow(clippy::used_underscore_binding)] request.field("_trace", &_trace);
+    let mut unit = crate::renamed::__private::unit::<PgTransaction<'_>>(db);
+    let mut claim = loop {
+        match crate::renamed::__private::claim(&mut unit, &mut request, &contract).await
+        {
+            crate::renamed::__private::Step::Run(claim) => break claim,
+            crate::renamed::__private::Step::Done(done) => return done,
+            crate::renamed::__private::Step::Again => {}
+        }
+    };
+    let result: anyhow::Result<Payment> = async {
+        if let crate::renamed::__private::Some(never) = crate::renamed::__private::None::<
+            anyhow::Result<Payment>,
+        > {
+            return never;
+        }
+        let tx = crate::renamed::__private::tx(&mut claim);
+        { todo!() }
+    }
+        .await;
+    let finished = crate::renamed::__private::finish(claim, result, &contract).await;
+    crate::renamed::__private::settle(unit, finished, request, &contract).await
+}

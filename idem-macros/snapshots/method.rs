@@ -1,0 +1,45 @@
+// #[idempotent(namespace = "payments", fingerprint = (amount, to))]
+#[inline]
+#[allow(unused)]
+pub(crate) async fn create<'a, DB: Backend, const N: usize>(
+    self: Arc<Self>,
+    db: impl ::idem_runtime::Begin<'a, Transaction<'_, DB>>,
+    r#type: &IdempotencyKey,
+    Json(Create { amount, to, .. }): Json<Create>,
+) -> Result<::idem_runtime::Replayable<impl Serialize + use<DB>>, Error>
+where
+    DB: Sized,
+{
+    let contract = ::idem_runtime::__private::contract(
+        ::idem_runtime::__private::writes::<_>(),
+        ::idem_runtime::__private::reads::<_>(),
+        ::idem_runtime::__private::lifts::<_>(),
+    );
+    let mut request = ::idem_runtime::__private::Request::new(const {
+        ::idem_runtime::__private::Operation::new("payments", "create")
+            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+    });
+    request.key(&r#type);
+    request.projection(&(&amount, &to));
+    let mut unit = ::idem_runtime::__private::unit::<Transaction<'_, DB>>(db);
+    let mut claim = loop {
+        match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
+        {
+            ::idem_runtime::__private::Step::Run(claim) => break claim,
+            ::idem_runtime::__private::Step::Done(done) => return done,
+            ::idem_runtime::__private::Step::Again => {}
+        }
+    };
+    let result: Result<_, Error> = async {
+        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+            Result<_, Error>,
+        > {
+            return never;
+        }
+        let mut tx = ::idem_runtime::__private::tx(&mut claim);
+        { Ok(N) }
+    }
+        .await;
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+}

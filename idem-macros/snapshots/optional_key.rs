@@ -1,0 +1,40 @@
+// #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
+async fn create(
+    db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    key: Option<IdempotencyKey>,
+    cmd: Create,
+) -> <ApiResult<Payment> as ::idem_runtime::HandlerResult>::Replayed {
+    let contract = ::idem_runtime::__private::contract(
+        ::idem_runtime::__private::writes::<_>(),
+        ::idem_runtime::__private::reads::<_>(),
+        ::idem_runtime::__private::lifts::<_>(),
+    );
+    let mut request = ::idem_runtime::__private::Request::new(const {
+        ::idem_runtime::__private::Operation::new("payments", "create")
+            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .optional_key()
+            .without_fingerprint()
+    });
+    request.key(&key);
+    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(db);
+    let mut claim = loop {
+        match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
+        {
+            ::idem_runtime::__private::Step::Run(claim) => break claim,
+            ::idem_runtime::__private::Step::Done(done) => return done,
+            ::idem_runtime::__private::Step::Again => {}
+        }
+    };
+    let result: ApiResult<Payment> = async {
+        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+            ApiResult<Payment>,
+        > {
+            return never;
+        }
+        let tx = ::idem_runtime::__private::tx(&mut claim);
+        { todo!() }
+    }
+        .await;
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+}

@@ -1,0 +1,40 @@
+// #[idempotent(namespace = "payments", retention = "7d")]
+/// Pays.
+pub async fn create_payment(
+    db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    key: &IdempotencyKey,
+    cmd: &CreatePayment,
+) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
+    let contract = ::idem_runtime::__private::contract(
+        ::idem_runtime::__private::writes::<_>(),
+        ::idem_runtime::__private::reads::<_>(),
+        ::idem_runtime::__private::lifts::<_>(),
+    );
+    let mut request = ::idem_runtime::__private::Request::new(const {
+        ::idem_runtime::__private::Operation::new("payments", "create_payment")
+            .retention(::idem_runtime::__private::Duration::from_secs(604800u64))
+    });
+    request.key(&key);
+    request.field("cmd", &cmd);
+    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(db);
+    let mut claim = loop {
+        match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
+        {
+            ::idem_runtime::__private::Step::Run(claim) => break claim,
+            ::idem_runtime::__private::Step::Done(done) => return done,
+            ::idem_runtime::__private::Step::Again => {}
+        }
+    };
+    let result: Result<Payment, PaymentError> = async {
+        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+            Result<Payment, PaymentError>,
+        > {
+            return never;
+        }
+        let tx = ::idem_runtime::__private::tx(&mut claim);
+        { Ok(pay(tx, cmd).await?) }
+    }
+        .await;
+    let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
+    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+}

@@ -1,0 +1,250 @@
+//! The forms that an option's value takes.
+
+use proc_macro2::{Group, TokenTree};
+use syn::ext::IdentExt as _;
+use syn::parse::discouraged::Speculative as _;
+use syn::parse::{Parse, ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
+use syn::{Expr, Ident, Lit, LitBool, LitStr, Path, Token, token};
+
+use crate::diagnostic::{Code, fault};
+use crate::{literal, nearest};
+
+/// An option whose name was read and whose value comes next.
+pub(super) struct Argument<'i> {
+    pub(super) name: &'i Ident,
+    pub(super) example: &'static str,
+    pub(super) input: ParseStream<'i>,
+}
+
+/// Where the key comes from.
+pub(crate) enum Key {
+    /// `key = expr`: a value that is a key already.
+    Given(Expr),
+    /// `key = natural(a, b)`: a key minted from parts.
+    Natural(Vec<Expr>),
+}
+
+/// What is compared in place of all parameters.
+pub(crate) enum Fingerprint {
+    Off,
+    Projection(Expr),
+}
+
+/// The error for input that goes on otherwise than it must.
+pub(super) fn expected(input: ParseStream, what: &str) -> syn::Error {
+    let next = input.fork().parse::<TokenTree>().ok();
+    fault(Code::Form, next, format_args!("expected {what}"))
+}
+
+impl Argument<'_> {
+    fn misformed(&self) -> syn::Error {
+        fault(
+            Code::Form,
+            self.name,
+            format_args!("`{}` is written `{}`", self.name, self.example),
+        )
+    }
+
+    /// The `=`, with something after it.
+    fn assignment(&self) -> syn::Result<()> {
+        if self.input.parse::<Option<Token![=]>>()?.is_none() || self.next_is_missing() {
+            return Err(self.misformed());
+        }
+        Ok(())
+    }
+
+    fn next_is_missing(&self) -> bool {
+        self.input.is_empty() || self.input.peek(Token![,])
+    }
+
+    /// A value that syn can read, or an error that shows how the option is written.
+    fn parsed<T: Parse>(&self) -> syn::Result<T> {
+        self.assignment()?;
+        // Ahead of the input, so that what is left over inside a group is no second error.
+        let ahead = self.input.fork();
+        let value = ahead.parse().map_err(|error| {
+            let shown = format!("{error}: `{}` is written `{}`", self.name, self.example);
+            syn::Error::new(error.span(), format_args!("[{}] {shown}", Code::Form))
+        })?;
+        self.input.advance_to(&ahead);
+        Ok(value)
+    }
+
+    fn text(&self) -> syn::Result<LitStr> {
+        self.assignment()?;
+        if self.input.peek(LitStr) {
+            return self.input.parse();
+        }
+        let next = self.input.fork().parse::<TokenTree>()?;
+        let help = match &next {
+            TokenTree::Literal(number)
+                if number.to_string().starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                format!("put it in quotes: `{} = \"{number}\"`", self.name)
+            }
+            TokenTree::Ident(word) => format!(
+                "it is checked at compile time, so it must be a literal: `{} = \"{word}\"`",
+                self.name
+            ),
+            _ => format!("write `{}`", self.example),
+        };
+        Err(fault(
+            Code::Form,
+            &next,
+            format_args!("`{}` takes a string literal\nhelp: {help}", self.name),
+        ))
+    }
+}
+
+/// A string literal that obeys a rule.
+pub(super) fn checked(
+    rule: fn(&LitStr) -> syn::Result<String>,
+) -> impl FnOnce(&Argument<'_>) -> syn::Result<LitStr> {
+    move |at| {
+        let literal = at.text()?;
+        rule(&literal)?;
+        Ok(literal)
+    }
+}
+
+pub(super) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
+    move |at| literal::duration(&at.name.to_string(), &at.text()?, limit)
+}
+
+/// One of a few words.
+pub(super) fn choice<const N: usize>(
+    choices: [(&'static str, bool); N],
+) -> impl FnOnce(&Argument<'_>) -> syn::Result<bool> {
+    move |at| {
+        let literal = at.text()?;
+        let text = literal.value();
+        if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
+            return Ok(*value);
+        }
+        let words = choices.map(|(word, _)| word);
+        let help = match nearest::nearest(&text, words) {
+            Some(word) => format!("did you mean `{} = \"{word}\"`?", at.name),
+            None => format!("write `{} = \"{}\"`", at.name, words.join("\"` or `\"")),
+        };
+        Err(fault(
+            Code::UnknownValue,
+            &literal,
+            format_args!("`{}` cannot be {text:?}\nhelp: {help}", at.name),
+        ))
+    }
+}
+
+pub(super) fn boolean(at: &Argument<'_>) -> syn::Result<bool> {
+    at.assignment()?;
+    if at.input.peek(LitBool) {
+        return Ok(at.input.parse::<LitBool>()?.value);
+    }
+    Err(at.misformed())
+}
+
+/// `name`, or `name = true`.
+pub(super) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
+    if at.next_is_missing() {
+        Ok(true)
+    } else {
+        boolean(at)
+    }
+}
+
+/// `name(a, b)`.
+pub(super) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
+    if !at.input.peek(token::Paren) {
+        return Err(at.misformed());
+    }
+    let group: Group = at.input.parse()?;
+    let name = |input: ParseStream| {
+        let name = Ident::parse_any(input).map_err(|_| expected(input, "a parameter's name"))?;
+        if input.is_empty() || input.peek(Token![,]) {
+            return Ok(name);
+        }
+        Err(expected(
+            input,
+            "`,`\nhelp: `skip` takes the names of whole parameters; to compare parts of one, write `fingerprint = (cmd.a, cmd.b)`",
+        ))
+    };
+    let list =
+        |input: ParseStream| Punctuated::<Ident, Token![,]>::parse_terminated_with(input, name);
+    let names = list.parse2(group.stream())?;
+    if names.is_empty() {
+        return Err(at.misformed());
+    }
+    Ok(names.into_iter().collect())
+}
+
+pub(super) fn expression(at: &Argument<'_>) -> syn::Result<Expr> {
+    at.parsed()
+}
+
+pub(super) fn key(at: &Argument<'_>) -> syn::Result<Key> {
+    let expr: Expr = at.parsed()?;
+    if is_literal(&expr) {
+        return Err(fault(
+            Code::Constant,
+            &expr,
+            "a literal is the same key for every call\nhelp: name a parameter or a part of one, without quotes: `key = cmd.request_id`",
+        ));
+    }
+    match bare(&expr) {
+        Expr::Call(call) if is_word(&call.func, "natural") => {
+            if call.args.is_empty() {
+                return Err(fault(
+                    Code::Form,
+                    call,
+                    "a natural key needs at least one part: `key = natural(cmd.tenant, cmd.order)`",
+                ));
+            }
+            Ok(Key::Natural(call.args.iter().cloned().collect()))
+        }
+        _ => Ok(Key::Given(expr)),
+    }
+}
+
+pub(super) fn fingerprint(at: &Argument<'_>) -> syn::Result<Fingerprint> {
+    let expr: Expr = at.parsed()?;
+    if is_literal(&expr) {
+        return Err(fault(
+            Code::Constant,
+            &expr,
+            "a literal is the same for every request, so nothing would be compared\nhelp: write `fingerprint = (cmd.amount, cmd.payee)`, or `fingerprint = off` if that is what is meant",
+        ));
+    }
+    if is_word(&expr, "off") {
+        return Ok(Fingerprint::Off);
+    }
+    Ok(Fingerprint::Projection(expr))
+}
+
+pub(super) fn path(at: &Argument<'_>) -> syn::Result<Path> {
+    at.assignment()?;
+    at.input
+        .call(Path::parse_mod_style)
+        .map_err(|_| at.misformed())
+}
+
+/// Lease mode's values: read over, because the option itself is refused.
+pub(super) fn ignored(at: &Argument<'_>) -> syn::Result<()> {
+    at.parsed::<Lit>().map(drop)
+}
+
+/// The expression inside invisible groups and parentheses.
+pub(crate) fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Group(group) => bare(&group.expr),
+        Expr::Paren(paren) => bare(&paren.expr),
+        other => other,
+    }
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    matches!(bare(expr), Expr::Lit(_))
+}
+
+fn is_word(expr: &Expr, word: &str) -> bool {
+    matches!(expr, Expr::Path(path) if path.path.is_ident(word))
+}

@@ -1,0 +1,95 @@
+//! Faults: a stable code each, collected so that all independent ones are reported together.
+
+use std::fmt::{self, Display};
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+/// What is wrong, as a number that stays the same while the wording improves.
+///
+/// 1 to 19 concern the function, 21 to 39 the attribute's arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    NotAsync = 1,
+    NoReturnType = 2,
+    NotAResult = 3,
+    BorrowedResult = 4,
+    NoTransaction = 5,
+    StaticTransaction = 6,
+    NoKey = 7,
+    TwoKeys = 8,
+    Qualifier = 9,
+    AsyncTrait = 10,
+    CachingAttribute = 11,
+    NotAFunction = 12,
+
+    UnknownOption = 21,
+    DuplicateOption = 22,
+    Form = 23,
+    UnknownValue = 24,
+    NoNamespace = 25,
+    Namespace = 26,
+    OperationName = 27,
+    TableName = 28,
+    Duration = 29,
+    Skip = 30,
+    Contradiction = 31,
+    Constant = 32,
+    NotInThisVersion = 33,
+}
+
+impl Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IDEM{:03}", *self as u8)
+    }
+}
+
+/// One fault, underlining `at` from its first token to its last.
+///
+/// Tokens that are empty put it on the attribute.
+pub(crate) fn fault(code: Code, at: impl ToTokens, message: impl Display) -> syn::Error {
+    syn::Error::new_spanned(at, format_args!("[{code}] {message}"))
+}
+
+/// The faults of one item, in the order in which they were found.
+#[derive(Default)]
+pub(crate) struct Faults(Option<syn::Error>);
+
+impl Faults {
+    pub(crate) fn push(&mut self, code: Code, at: impl ToTokens, message: impl Display) {
+        self.absorb(fault(code, at, message));
+    }
+
+    pub(crate) fn absorb(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            none => *none = Some(error),
+        }
+    }
+
+    /// The faults as `compile_error!` items, or `None` if there are none.
+    pub(crate) fn into_tokens(self) -> Option<TokenStream> {
+        self.0.map(|error| error.to_compile_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_code_is_in_the_documentation_and_no_other() {
+        let codes = |text: &'static str, of: fn(&str) -> Option<String>| {
+            text.lines().filter_map(of).collect::<Vec<String>>()
+        };
+        let declared = codes(include_str!("diagnostic.rs"), |line| {
+            let (name, number) = line.strip_suffix(',')?.split_once(" = ")?;
+            let number: u8 = number.parse().ok()?;
+            (!name.contains('"')).then(|| format!("IDEM{number:03}"))
+        });
+        let documented = codes(include_str!("lib.rs"), |line| {
+            Some(line.strip_prefix("//! | `IDEM")?.split_once('`')?.0)
+                .map(|number| format!("IDEM{number}"))
+        });
+        assert_eq!(declared.len(), 25);
+        assert_eq!(declared, documented);
+    }
+}

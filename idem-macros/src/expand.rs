@@ -1,0 +1,251 @@
+//! The code of a handler: a few calls of the runtime around the body.
+//!
+//! The expansion is linear. A closure around the body, or a function that the code moves to, would
+//! cost the future its `Send`, or the signature its generics.
+
+use proc_macro2::{Group, Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::{Expr, Pat, Type};
+
+use crate::args::{Fingerprint, Options};
+use crate::item::Item;
+use crate::model::{First, Model, Output};
+use crate::signature::{self, Ends};
+use crate::types;
+use crate::validate::{Compared, Key, Plan};
+
+/// How long a duplicate waits if `on_conflict = "wait"` does not say: two seconds.
+const DEFAULT_WAIT: u64 = 2;
+/// How long a record lives if `retention` does not say: a day.
+const DEFAULT_RETENTION: u64 = 86_400;
+
+/// The handler under its final signature.
+pub(crate) fn handler(
+    item: &Item,
+    model: &Model<'_>,
+    options: &Options,
+    plan: &Plan<'_>,
+) -> TokenStream {
+    let Item {
+        attrs,
+        vis,
+        defaultness,
+        ..
+    } = item;
+    let sig = signature::rewritten(item, model, options);
+    let body = body(item, model, options, plan);
+    quote! { #(#attrs)* #vis #defaultness #sig { #body } }
+}
+
+fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let runtime = options.runtime();
+    let p = quote_spanned!(mixed=> #runtime::__private);
+    let operation = operation(item, options, &p);
+    let contract = contract(model, options, plan, &p);
+    let request = request(options, plan, &p);
+    let transaction = plan.transaction;
+    let source = signature::source();
+    let result = types::inferred(plan.result);
+    let anchor = anchor(&result, &p);
+    let binding = binding(model, &quote_spanned!(mixed=> #p::tx(&mut claim)));
+    let user = user_block(item);
+    let mut done = quote_spanned!(mixed=> done);
+    let mut settled = quote_spanned!(mixed=> #p::settle(unit, finished, request, &contract).await);
+    if options.keeps_signature.given_as(true).is_some() {
+        done = quote_spanned!(mixed=> #p::keep(#done));
+        settled = quote_spanned!(mixed=> #p::keep(#settled));
+    }
+    quote_spanned! {mixed=>
+        let contract = #contract;
+        let mut request = #p::Request::new(const { #operation });
+        #request
+        let mut unit = #p::unit::<#transaction>(#source);
+        let mut claim = loop {
+            match #p::claim(&mut unit, &mut request, &contract).await {
+                #p::Step::Run(claim) => break claim,
+                #p::Step::Done(done) => return #done,
+                #p::Step::Again => {}
+            }
+        };
+        let result: #result = async {
+            #anchor
+            #binding
+            #user
+        }.await;
+        let finished = #p::finish(claim, result, &contract).await;
+        #settled
+    }
+}
+
+/// The description of the operation: a constant, but without a name that the body could see.
+fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let namespace = &options.namespace.value;
+    let name = match &options.operation.value {
+        Some(name) => name.to_token_stream(),
+        None => item.sig.ident.unraw().to_string().into_token_stream(),
+    };
+    let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
+    let mut operation = quote_spanned! {mixed=>
+        #p::Operation::new(#namespace, #name).retention(#p::Duration::from_secs(#retention))
+    };
+    if options.waits.given_as(true).is_some() {
+        let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
+        operation.extend(quote_spanned!(mixed=> .wait(#p::Duration::from_secs(#wait))));
+    }
+    let switches = [
+        (
+            options.records_failures.given_as(true),
+            quote_spanned!(mixed=> .record_failures()),
+        ),
+        (
+            options.record_request.given_as(true),
+            quote_spanned!(mixed=> .record_request()),
+        ),
+        (
+            options.key_required.given_as(false),
+            quote_spanned!(mixed=> .optional_key()),
+        ),
+        (
+            options.strict_expiry.given_as(true),
+            quote_spanned!(mixed=> .strict_expiry()),
+        ),
+    ];
+    for (_, switch) in switches.into_iter().filter(|(given, _)| given.is_some()) {
+        operation.extend(switch);
+    }
+    if let Some(Fingerprint::Off) = options.fingerprint.value {
+        operation.extend(quote_spanned!(mixed=> .without_fingerprint()));
+    }
+    if let Some(table) = &options.table.value {
+        operation.extend(quote_spanned!(mixed=> .table(#table)));
+    }
+    operation
+}
+
+/// The assertions on `T` and `E`, underlined at the user's types.
+fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let (ok, err) = match &model.output {
+        Output::Result { ok, err, .. } => (Ends::of(ok), Ends::of(err.unwrap_or(plan.result))),
+        _ => (Ends::of(plan.result), Ends::of(plan.result)),
+    };
+    let assertion = |name: &str, at: Ends| {
+        let name = Ident::new(name, at.first);
+        let last = at.last;
+        let call = quote_spanned!(last=> ());
+        let infer = quote_spanned!(at.first=> ::<_>);
+        quote!(#p::#name #infer #call)
+    };
+    let (writes, reads) = (assertion("writes", ok), assertion("reads", ok));
+    let lifts = assertion("lifts", err);
+    let mut contract = quote_spanned!(mixed=> #p::contract(#writes, #reads, #lifts));
+    if options.records_failures.given_as(true).is_some() {
+        let failures = assertion("failures", err);
+        contract.extend(quote_spanned!(mixed=> .recording(#failures)));
+    }
+    contract
+}
+
+/// What identifies the call and what a retry must repeat, one statement each.
+fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let key = match &plan.key {
+        Key::Parameter(name) => name.to_token_stream(),
+        Key::Given(expr) => operand(expr),
+        Key::Natural(parts) => {
+            let parts = parts.iter().map(operand);
+            quote_spanned!(mixed=> #p::natural(&[#(&#parts),*]))
+        }
+    };
+    let underscored = match &plan.key {
+        Key::Parameter(name) => allowance(name),
+        Key::Given(_) | Key::Natural(_) => None,
+    };
+    let mut request = quote_spanned!(mixed=> #underscored request.key(&#key););
+    if let Some(scope) = &options.scope.value {
+        let scope = operand(scope);
+        request.extend(quote_spanned!(mixed=> request.scope(&#scope);));
+    }
+    if let Some(Fingerprint::Projection(projection)) = &options.fingerprint.value {
+        let projection = operand(projection);
+        request.extend(quote_spanned!(mixed=> request.projection(&#projection);));
+    }
+    request.extend(plan.compared.iter().map(field));
+    request
+}
+
+/// `request.field("cmd", &cmd);`, with the value underlined at the parameter's type.
+fn field(compared: &Compared<'_>) -> TokenStream {
+    let Compared { name, ty, cfgs } = compared;
+    let mixed = Span::mixed_site();
+    let at = Ends::of(ty);
+    let text = name.unraw().to_string();
+    let mut value = (*name).clone();
+    value.set_span(at.last.resolved_at(name.span()));
+    let borrow = quote_spanned!(at.first=> &);
+    let underscored = allowance(name);
+    quote_spanned!(mixed=> #(#cfgs)* #underscored request.field(#text, #borrow #value);)
+}
+
+/// A name that says it is unused is used all the same by generated code.
+fn allowance(name: &Ident) -> Option<TokenStream> {
+    name.to_string()
+        .starts_with('_')
+        .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::used_underscore_binding)]))
+}
+
+/// An expression that `&` may stand before.
+///
+/// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`.
+fn operand(expr: &Expr) -> TokenStream {
+    let mixed = Span::mixed_site();
+    match expr {
+        Expr::Path(_) | Expr::Field(_) | Expr::MethodCall(_) | Expr::Call(_) => {
+            expr.to_token_stream()
+        }
+        Expr::Group(group) => operand(&group.expr),
+        Expr::Tuple(tuple) => {
+            let parts = tuple.elems.iter().map(operand);
+            quote_spanned!(mixed=> (#(&#parts,)*))
+        }
+        _ => quote_spanned!(mixed=> (#expr)),
+    }
+}
+
+/// A return that is never taken: it tells the async block its type, so that a mismatch is
+/// reported at the user's expression and coercions work there.
+pub(crate) fn anchor(result: &Type, p: &TokenStream) -> TokenStream {
+    quote_spanned! {Span::mixed_site()=>
+        if let #p::Some(never) = #p::None::<#result> {
+            return never;
+        }
+    }
+}
+
+/// The statement that gives the body its transaction under the user's pattern.
+pub(crate) fn binding(model: &Model<'_>, value: &TokenStream) -> Option<TokenStream> {
+    let First { typed, .. } = model.first.as_ref()?;
+    let mixed = Span::mixed_site();
+    let others = typed
+        .attrs
+        .iter()
+        .filter(|attr| !attr.path().is_ident("cfg"));
+    if let Pat::Wild(_) = *typed.pat {
+        return Some(quote_spanned!(mixed=> #value;));
+    }
+    let pat = &typed.pat;
+    Some(quote_spanned!(mixed=> #(#others)* let #pat = #value;))
+}
+
+/// The user's body in its own braces.
+///
+/// The braces belong to the macro, so that no lint takes them for the user's; they stand where the
+/// user's stood, so that a missing tail expression is underlined there.
+pub(crate) fn user_block(item: &Item) -> Group {
+    let mut block = item.body.clone();
+    block.set_span(item.body.span().resolved_at(Span::mixed_site()));
+    block
+}

@@ -1,0 +1,76 @@
+//! What stands in for a handler that has faults: the final signature around the body.
+//!
+//! Callers still find the function they expect, and an editor still finds the body's types, so a
+//! fault is one message. It needs nothing of the runtime but names that are in the signature.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Safety, Token};
+
+use crate::args::Options;
+use crate::expand;
+use crate::item::Item;
+use crate::model::{First, Model, Output};
+use crate::signature;
+use crate::types;
+
+pub(crate) fn handler(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
+    let Item {
+        attrs,
+        vis,
+        defaultness,
+        ..
+    } = item;
+    let mixed = Span::mixed_site();
+    let mut sig = signature::rewritten(item, model, options);
+    sig.constness = None;
+    sig.safety = Safety::Default;
+    sig.abi = None;
+    sig.variadic = None;
+    sig.asyncness.get_or_insert(Token![async](mixed));
+    let body = body(item, model, options);
+    quote! { #(#attrs)* #[allow(warnings)] #vis #defaultness #sig { #body } }
+}
+
+fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let user = expand::user_block(item);
+    let option = quote_spanned!(mixed=> ::core::option::Option);
+    let transaction = model.first.as_ref().and_then(First::transaction);
+    let binding = transaction.and_then(|transaction| {
+        // Not a diverging expression, after which the body would be dead code.
+        let nothing = quote_spanned!(mixed=> #option::unwrap(#option::None::<&mut #transaction>));
+        expand::binding(model, &nothing)
+    });
+    let Some(result) = understood(model) else {
+        return quote_spanned!(mixed=> #binding #user);
+    };
+    let result = types::inferred(result);
+    let runtime = options.runtime();
+    let block = quote_spanned! {mixed=>
+        let result: #result = async {
+            if let #option::Some(never) = #option::None::<#result> {
+                return never;
+            }
+            #binding
+            #user
+        }.await;
+    };
+    if options.keeps_signature.given_as(true).is_some() {
+        return quote_spanned!(mixed=> #block result);
+    }
+    // A `Replayable` can be had only from the runtime; one that never exists can be mapped.
+    quote_spanned! {mixed=>
+        #block
+        let never = #option::None::<#runtime::Replayable<()>>;
+        ::core::result::Result::map(result, |value| #runtime::Replayable::map(#option::unwrap(never), |()| value))
+    }
+}
+
+/// The result's type, if the signature was rewritten to fit it.
+fn understood<'i>(model: &Model<'i>) -> Option<&'i syn::Type> {
+    match &model.output {
+        Output::Alias(ty) if types::has_impl_trait(ty) => None,
+        output => output.result(),
+    }
+}

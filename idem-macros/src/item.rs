@@ -1,0 +1,91 @@
+//! The function under the attribute: everything but its body is parsed, the body stays opaque.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::parse::{ParseStream, Parser as _};
+use syn::{AttrStyle, Attribute, Signature, Token, Visibility};
+
+use crate::diagnostic::{Code, fault};
+
+pub(crate) struct Item {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) defaultness: Option<Token![default]>,
+    pub(crate) sig: Signature,
+    /// The braces and what is between them, less inner attributes (they are in `attrs`).
+    pub(crate) body: Group,
+}
+
+/// Reads the item; the error for something else says what the attribute goes on.
+pub(crate) fn parse(tokens: &TokenStream) -> syn::Result<Item> {
+    match Item::read.parse2(tokens.clone()) {
+        Ok(item) => item,
+        Err(error) => Err(no_function(tokens, &error)),
+    }
+}
+
+impl Item {
+    /// The outer error is that of the syntax, the inner one our own.
+    fn read(input: ParseStream) -> syn::Result<syn::Result<Self>> {
+        let mut attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let defaultness = input.parse()?;
+        let sig: Signature = input.parse()?;
+        if input.parse::<Option<Token![;]>>()?.is_some() {
+            return Ok(Err(fault(
+                Code::NotAFunction,
+                &sig.ident,
+                "`#[idempotent]` needs the function's body\nhelp: put the attribute on the method of the `impl`, with `signature = \"keep\"`",
+            )));
+        }
+        let body: Group = input.parse()?;
+        if body.delimiter() != Delimiter::Brace {
+            return Err(syn::Error::new(body.span(), "expected the function's body"));
+        }
+        let (inner, tokens) = inner_attributes.parse2(body.stream())?;
+        attrs.extend(inner);
+        let mut bare = Group::new(Delimiter::Brace, tokens);
+        bare.set_span(body.span());
+        Ok(Ok(Self {
+            attrs,
+            vis,
+            defaultness,
+            sig,
+            body: bare,
+        }))
+    }
+}
+
+fn no_function(tokens: &TokenStream, error: &syn::Error) -> syn::Error {
+    let is = |token: &TokenTree, keyword: &str| matches!(token, TokenTree::Ident(word) if word == keyword);
+    let mut words = tokens.clone().into_iter();
+    let other = words.find(|token| OTHERS.iter().any(|keyword| is(token, keyword)));
+    match other {
+        Some(word) if !words.any(|token| is(&token, "fn")) => fault(
+            Code::NotAFunction,
+            &word,
+            format_args!("`#[idempotent]` goes on an async function or method, not on `{word}`"),
+        ),
+        _ => syn::Error::new(
+            error.span(),
+            format_args!(
+                "[{}] `#[idempotent]` goes on an async function: {error}",
+                Code::NotAFunction
+            ),
+        ),
+    }
+}
+
+/// Keywords that items other than functions begin with.
+const OTHERS: [&str; 9] = [
+    "struct", "enum", "impl", "mod", "trait", "const", "static", "type", "let",
+];
+
+/// Splits `#![..]` off the start of a body: on the function itself they mean the same, and a
+/// block inside it may not carry them.
+fn inner_attributes(body: ParseStream) -> syn::Result<(Vec<Attribute>, TokenStream)> {
+    let mut attrs = body.call(Attribute::parse_inner)?;
+    for attr in &mut attrs {
+        attr.style = AttrStyle::Outer;
+    }
+    Ok((attrs, body.parse()?))
+}

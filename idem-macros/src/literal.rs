@@ -1,0 +1,108 @@
+//! The rules for names that are literals in the attribute.
+//!
+//! The runtime's constructors enforce the same rules; here they have a span and say what to type.
+
+use syn::LitStr;
+
+use crate::diagnostic::{Code, fault};
+use crate::duration;
+
+/// Checks a namespace: 1 to 64 of `a-z 0-9 - _`.
+pub(crate) fn namespace(literal: &LitStr) -> syn::Result<String> {
+    let text = literal.value();
+    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_');
+    let complaint = if text.is_empty() {
+        "the namespace is empty: name the service that owns the keys, such as `payments`".to_owned()
+    } else if text.len() > 64 {
+        format!(
+            "a namespace has at most 64 characters, this one {}",
+            text.chars().count()
+        )
+    } else if let Some(wrong) = text.chars().find(|c| !allowed(*c)) {
+        let mended: String = text
+            .trim()
+            .to_lowercase()
+            .chars()
+            .map(|c| if allowed(c) { c } else { '-' })
+            .collect();
+        format!(
+            "{wrong:?} cannot be in a namespace (`a-z`, `0-9`, `-` and `_` can): write `{mended}`"
+        )
+    } else {
+        return Ok(text);
+    };
+    Err(fault(Code::Namespace, literal, complaint))
+}
+
+/// Checks an operation's name: 1 to 255 characters, none of them a control character.
+pub(crate) fn operation(literal: &LitStr) -> syn::Result<String> {
+    let text = literal.value();
+    let length = text.chars().count();
+    let complaint = if text.trim().is_empty() {
+        "the operation's name is blank: leave the option out to use the function's name".to_owned()
+    } else if text.trim() != text {
+        format!(
+            "an operation's name has no space around it: write `{}`",
+            text.trim()
+        )
+    } else if length > 255 {
+        format!("an operation's name has at most 255 characters, this one {length}")
+    } else if let Some(wrong) = text.chars().find(|c| c.is_control()) {
+        format!("an operation's name has no control characters, this one has {wrong:?}")
+    } else {
+        return Ok(text);
+    };
+    Err(fault(Code::OperationName, literal, complaint))
+}
+
+/// Checks a table's name: an identifier in lower case, a schema before it if need be.
+pub(crate) fn table(literal: &LitStr) -> syn::Result<String> {
+    let text = literal.value();
+    let parts: Vec<&str> = text.split('.').collect();
+    let complaint = if parts.len() > 2 {
+        Some("a table is written `name` or `schema.name`".to_owned())
+    } else {
+        parts.iter().find_map(|part| identifier(part))
+    };
+    match complaint {
+        None => Ok(text),
+        Some(complaint) => Err(fault(Code::TableName, literal, complaint)),
+    }
+}
+
+fn identifier(part: &str) -> Option<String> {
+    let first = part.chars().next();
+    if first.is_none() {
+        return Some(
+            "a part of the table's name is empty: write `name` or `schema.name`".to_owned(),
+        );
+    }
+    if part.len() > 63 {
+        return Some(format!(
+            "a database identifier has at most 63 bytes, `{part}` has {}",
+            part.len()
+        ));
+    }
+    let start = matches!(first, Some('a'..='z' | '_'));
+    let rest = part
+        .chars()
+        .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
+    (!(start && rest)).then(|| {
+        format!("`{part}` must be an identifier of `a-z`, `0-9` and `_` that does not start with a digit")
+    })
+}
+
+/// Checks a duration with an upper limit; in seconds.
+pub(crate) fn duration(option: &str, literal: &LitStr, limit: u64) -> syn::Result<u64> {
+    let text = literal.value();
+    let complaint = match duration::parse(&text) {
+        Ok(seconds) if seconds <= limit => return Ok(seconds),
+        Ok(_) => format!("it is at most `{}`", duration::display(limit)),
+        Err(help) => help,
+    };
+    Err(fault(
+        Code::Duration,
+        literal,
+        format_args!("{option} `{text}`: {complaint}"),
+    ))
+}

@@ -1,0 +1,185 @@
+//! What the signature says: the transaction, the parameters, the result.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens as _;
+use syn::ext::IdentExt as _;
+use syn::{Attribute, FnArg, Ident, Pat, PatType, ReturnType, Signature, Type, TypeReference};
+
+use crate::pattern;
+use crate::types::{self, KeyShape};
+
+pub(crate) struct Model<'i> {
+    /// The first parameter after `self`.
+    pub(crate) first: Option<First<'i>>,
+    /// The parameters after the first.
+    pub(crate) rest: Vec<Param<'i>>,
+    pub(crate) output: Output<'i>,
+}
+
+/// The parameter that must be the transaction.
+pub(crate) struct First<'i> {
+    /// Its place in the signature.
+    pub(crate) index: usize,
+    pub(crate) typed: &'i PatType,
+    /// The reference, if it is a mutable one.
+    pub(crate) reference: Option<&'i TypeReference>,
+}
+
+/// A parameter that the handler keeps as written.
+pub(crate) struct Param<'i> {
+    pub(crate) typed: &'i PatType,
+    pub(crate) names: Vec<&'i Ident>,
+    /// Whether the type is the library's key.
+    pub(crate) key: Option<KeyShape>,
+}
+
+/// The return type, as far as its spelling tells.
+pub(crate) enum Output<'i> {
+    /// There is no arrow.
+    Missing,
+    /// `Result<T, ..>` in so many letters.
+    Result {
+        ty: &'i Type,
+        ok: &'i Type,
+        err: Option<&'i Type>,
+    },
+    /// Perhaps an alias of `Result`: the trait will tell.
+    Alias(&'i Type),
+    /// No `Result` under any alias.
+    Other(&'i Type),
+}
+
+impl<'i> Model<'i> {
+    pub(crate) fn read(sig: &'i Signature) -> Self {
+        let mut params = sig
+            .inputs
+            .iter()
+            .enumerate()
+            .filter_map(|(index, input)| match input {
+                FnArg::Typed(typed) => Some((index, typed)),
+                FnArg::Receiver(_) => None,
+            });
+        let first = params.next().map(|(index, typed)| First {
+            index,
+            typed,
+            reference: match types::bare(&typed.ty) {
+                Type::Reference(reference) if reference.mutability.is_some() => Some(reference),
+                _ => None,
+            },
+        });
+        let rest = params
+            .map(|(_, typed)| Param {
+                typed,
+                names: pattern::names(&typed.pat),
+                key: types::key_shape(&typed.ty),
+            })
+            .collect();
+        Self {
+            first,
+            rest,
+            output: Output::read(&sig.output),
+        }
+    }
+
+    /// Every name that a parameter after the first binds.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'i Ident> {
+        self.rest
+            .iter()
+            .flat_map(|param| param.names.iter().copied())
+    }
+}
+
+impl<'i> First<'i> {
+    /// The transaction's type, if the parameter is a mutable reference.
+    pub(crate) fn transaction(&self) -> Option<&'i Type> {
+        self.reference.map(|reference| &*reference.elem)
+    }
+}
+
+impl Param<'_> {
+    /// The parameter's name, if its pattern is just that.
+    pub(crate) fn plain_name(&self) -> Option<&Ident> {
+        match &*self.typed.pat {
+            Pat::Ident(binding) if binding.subpat.is_none() => Some(&binding.ident),
+            _ => None,
+        }
+    }
+}
+
+impl<'i> Output<'i> {
+    fn read(output: &'i ReturnType) -> Self {
+        let ReturnType::Type(_, ty) = output else {
+            return Self::Missing;
+        };
+        let ty: &Type = ty;
+        match types::bare(ty) {
+            Type::Path(_) => {}
+            Type::Macro(_) | Type::Verbatim(_) => return Self::Alias(ty),
+            _ => return Self::Other(ty),
+        }
+        let Some(segment) = types::last_segment(ty) else {
+            return Self::Other(ty);
+        };
+        let mut arguments = types::type_arguments(segment);
+        match arguments.next() {
+            Some(ok) if segment.ident == "Result" => Self::Result {
+                ty,
+                ok,
+                err: arguments.next(),
+            },
+            _ if NOT_RESULTS.iter().any(|name| segment.ident == name) => Self::Other(ty),
+            _ => Self::Alias(ty),
+        }
+    }
+
+    /// The type as written, if it may be a `Result`.
+    pub(crate) fn result(&self) -> Option<&'i Type> {
+        match self {
+            Self::Result { ty, .. } | Self::Alias(ty) => Some(ty),
+            Self::Missing | Self::Other(_) => None,
+        }
+    }
+}
+
+/// Names of the standard library that are no `Result` wherever they come from.
+const NOT_RESULTS: [&str; 26] = [
+    "Option", "Vec", "String", "Box", "Arc", "Rc", "Cow", "HashMap", "BTreeMap", "str", "bool",
+    "char", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    "f32", "f64",
+];
+
+/// The `#[cfg]` attributes among `attrs`, to be repeated wherever the parameter is used.
+pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
+    attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("cfg"))
+        .collect()
+}
+
+/// Whether two names are the same, `r#type` and `type` included.
+pub(crate) fn same(a: &Ident, b: &Ident) -> bool {
+    a.unraw() == b.unraw()
+}
+
+/// The tokens of a type as a person would write them in a message.
+pub(crate) fn shown(ty: &Type) -> String {
+    spaced(&ty.to_token_stream())
+}
+
+/// Token text without the spaces that the printer puts around punctuation.
+fn spaced(tokens: &TokenStream) -> String {
+    let mut text = tokens.to_string();
+    for (wide, tight) in [
+        (" :: ", "::"),
+        (" <", "<"),
+        ("< ", "<"),
+        (" >", ">"),
+        (" ,", ","),
+        ("& ", "&"),
+        ("( ", "("),
+        (" )", ")"),
+    ] {
+        text = text.replace(wide, tight);
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! The signature that callers see. It is the same whether or not the handler has faults.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::{FnArg, GenericArgument, Ident, Pat, PathArguments, ReturnType, Signature, Type};
+
+use crate::args::Options;
+use crate::item::Item;
+use crate::model::{Model, Output};
+use crate::types;
+
+/// The name under which generated code knows what the caller begins the unit of work from.
+///
+/// Its span keeps it apart from whatever the user calls `db`.
+pub(crate) fn source() -> Ident {
+    Ident::new("db", Span::mixed_site())
+}
+
+/// The signature with the transaction and the result replaced, as far as they are understood.
+pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Signature {
+    let mut sig = item.sig.clone();
+    let keep = options.keeps_signature.given_as(true).is_some();
+    let runtime = options.runtime();
+    if let Some(first) = &model.first
+        && let Some(reference) = first.reference
+        && let Some(FnArg::Typed(param)) = sig.inputs.iter_mut().nth(first.index)
+    {
+        param.attrs.retain(|attr| attr.path().is_ident("cfg"));
+        let name = source();
+        *param.pat = Pat::Verbatim(name.into_token_stream());
+        if !keep {
+            *param.ty = begin(&runtime, reference);
+        }
+    }
+    if !keep {
+        output(&mut sig, model, &runtime);
+    }
+    sig
+}
+
+/// `impl Begin<'_, Tx>`, with the lifetime of the reference that it stands for.
+fn begin(runtime: &TokenStream, reference: &syn::TypeReference) -> Type {
+    let transaction = &reference.elem;
+    let at = Ends::of(transaction).first;
+    let lifetime = reference
+        .lifetime
+        .as_ref()
+        .map_or_else(|| quote_spanned!(at=> '_), ToTokens::to_token_stream);
+    Type::Verbatim(quote_spanned!(at=> impl #runtime::Begin<#lifetime, #transaction>))
+}
+
+fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
+    let ReturnType::Type(_, written) = &mut sig.output else {
+        return;
+    };
+    match &model.output {
+        Output::Result { ok, .. } => {
+            let at = Ends::of(ok).first;
+            let replayable = Type::Verbatim(quote_spanned!(at=> #runtime::Replayable<#ok>));
+            if let Some(first) = first_argument(written) {
+                *first = replayable;
+            }
+        }
+        Output::Alias(ty) if !types::has_impl_trait(ty) => {
+            let at = Ends::of(ty).first;
+            **written =
+                Type::Verbatim(quote_spanned!(at=> <#ty as #runtime::HandlerResult>::Replayed));
+        }
+        Output::Alias(_) | Output::Other(_) | Output::Missing => {}
+    }
+}
+
+/// The place of `T` in `Result<T, E>`.
+fn first_argument(ty: &mut Type) -> Option<&mut Type> {
+    match ty {
+        Type::Group(group) => first_argument(&mut group.elem),
+        Type::Paren(paren) => first_argument(&mut paren.elem),
+        Type::Path(path) => match &mut path.path.segments.last_mut()?.arguments {
+            PathArguments::AngleBracketed(angled) => {
+                angled.args.iter_mut().find_map(|argument| match argument {
+                    GenericArgument::Type(ty) => Some(ty),
+                    _ => None,
+                })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The spans at which a piece of syntax begins and ends.
+///
+/// Joining spans needs a nightly compiler; rustc itself underlines from the first token of an
+/// expression to its last, so generated code that carries both is underlined like its original.
+/// Names resolve where the macro is defined.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) first: Span,
+    pub(crate) last: Span,
+}
+
+impl Ends {
+    pub(crate) fn of(syntax: impl ToTokens) -> Self {
+        let mut tokens = syntax.into_token_stream().into_iter();
+        let mixed = Span::mixed_site();
+        let Some(first) = tokens.next() else {
+            return Self {
+                first: mixed,
+                last: mixed,
+            };
+        };
+        let first = first.span();
+        let last = tokens.last().map_or(first, |token| token.span());
+        Self {
+            first: first.resolved_at(mixed),
+            last: last.resolved_at(mixed),
+        }
+    }
+}

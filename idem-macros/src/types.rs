@@ -1,0 +1,186 @@
+//! What the spelling of a type tells.
+
+use quote::ToTokens as _;
+use syn::{GenericArgument, Ident, PathArguments, PathSegment, Token, Type};
+
+/// The type inside invisible groups and parentheses.
+pub(crate) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        other => other,
+    }
+}
+
+/// The last segment of a type that is a path.
+pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match bare(ty) {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The name of a type that is a path, without the way to it.
+pub(crate) fn name(ty: &Type) -> Option<&Ident> {
+    last_segment(ty).map(|segment| &segment.ident)
+}
+
+pub(crate) fn arguments(segment: &PathSegment) -> impl Iterator<Item = &GenericArgument> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(angled) => Some(angled.args.iter()),
+        _ => None,
+    }
+    .into_iter()
+    .flatten()
+}
+
+pub(crate) fn type_arguments(segment: &PathSegment) -> impl Iterator<Item = &Type> {
+    arguments(segment).filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}
+
+/// The first reference in a type: in a stored value it could never be read back.
+pub(crate) fn reference(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Reference(_) => Some(ty),
+        Type::Group(group) => reference(&group.elem),
+        Type::Paren(paren) => reference(&paren.elem),
+        Type::Array(array) => reference(&array.elem),
+        Type::Slice(slice) => reference(&slice.elem),
+        Type::Tuple(tuple) => tuple.elems.iter().find_map(reference),
+        // A phantom stores nothing.
+        Type::Path(_) if name(ty).is_some_and(|name| name == "PhantomData") => None,
+        Type::Path(path) => path
+            .path
+            .segments
+            .iter()
+            .flat_map(type_arguments)
+            .find_map(reference),
+        _ => None,
+    }
+}
+
+/// The type with `_` for every `impl Trait`, as it may stand on a local variable.
+pub(crate) fn inferred(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    infer(&mut ty);
+    ty
+}
+
+/// Whether an `impl Trait` stands somewhere in the type.
+pub(crate) fn has_impl_trait(ty: &Type) -> bool {
+    infer(&mut ty.clone())
+}
+
+fn infer(ty: &mut Type) -> bool {
+    match ty {
+        Type::ImplTrait(opaque) => {
+            let underscore = Token![_](opaque.impl_token.span);
+            *ty = Type::Verbatim(underscore.into_token_stream());
+            true
+        }
+        Type::Group(group) => infer(&mut group.elem),
+        Type::Paren(paren) => infer(&mut paren.elem),
+        Type::Reference(reference) => infer(&mut reference.elem),
+        Type::Array(array) => infer(&mut array.elem),
+        Type::Slice(slice) => infer(&mut slice.elem),
+        Type::Tuple(tuple) => tuple
+            .elems
+            .iter_mut()
+            .fold(false, |any, ty| infer(ty) | any),
+        Type::Path(path) => path
+            .path
+            .segments
+            .iter_mut()
+            .filter_map(|segment| match &mut segment.arguments {
+                PathArguments::AngleBracketed(angled) => Some(angled.args.iter_mut()),
+                _ => None,
+            })
+            .flatten()
+            .fold(false, |any, argument| match argument {
+                GenericArgument::Type(ty) => infer(ty) | any,
+                _ => any,
+            }),
+        _ => false,
+    }
+}
+
+/// The optionality of a parameter that is a key, or `None` if its type says nothing of keys.
+pub(crate) fn key_shape(ty: &Type) -> Option<KeyShape> {
+    match ty {
+        Type::Group(group) => key_shape(&group.elem),
+        Type::Paren(paren) => key_shape(&paren.elem),
+        Type::Reference(reference) => key_shape(&reference.elem),
+        Type::Path(_) => {
+            let segment = last_segment(ty)?;
+            if segment.ident == "IdempotencyKey" {
+                return Some(KeyShape::Always);
+            }
+            if segment.ident != "Option" {
+                return None;
+            }
+            type_arguments(segment)
+                .next()
+                .and_then(key_shape)
+                .map(|_| KeyShape::Optional)
+        }
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyShape {
+    Always,
+    Optional,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyShape, inferred, key_shape, reference};
+    use quote::ToTokens as _;
+    use syn::parse_quote;
+
+    #[test]
+    fn a_key_is_known_by_its_last_segment_through_references_options_and_parentheses() {
+        use KeyShape::{Always, Optional};
+        assert_eq!(key_shape(&parse_quote!(&IdempotencyKey)), Some(Always));
+        assert_eq!(key_shape(&parse_quote!(idem::IdempotencyKey)), Some(Always));
+        assert_eq!(
+            key_shape(&parse_quote!(&'a mut (IdempotencyKey))),
+            Some(Always)
+        );
+        assert_eq!(
+            key_shape(&parse_quote!(Option<&IdempotencyKey>)),
+            Some(Optional)
+        );
+        assert_eq!(
+            key_shape(&parse_quote!(&std::option::Option<IdempotencyKey>)),
+            Some(Optional)
+        );
+        assert_eq!(key_shape(&parse_quote!(Extension<IdempotencyKey>)), None);
+        assert_eq!(key_shape(&parse_quote!(Key)), None);
+    }
+
+    #[test]
+    fn a_reference_is_found_wherever_it_is_stored() {
+        assert!(reference(&parse_quote!(&str)).is_some());
+        assert!(reference(&parse_quote!(Vec<Option<(u8, &'a str)>>)).is_some());
+        assert!(reference(&parse_quote!([&u8; 3])).is_some());
+        assert!(reference(&parse_quote!(Cow<'a, str>)).is_none());
+        assert!(reference(&parse_quote!(Vec<PhantomData<&'static u8>>)).is_none());
+    }
+
+    #[test]
+    fn an_opaque_type_is_left_to_inference_at_every_depth() {
+        let ty = inferred(&parse_quote!(
+            Result<(impl Serialize + 'a, Vec<impl Copy>), E>
+        ));
+        let expected: syn::Type = parse_quote!(Result<(_, Vec<_>), E>);
+        assert_eq!(
+            ty.to_token_stream().to_string(),
+            expected.to_token_stream().to_string()
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The rules that concern more than one token: what the handler and its options say together.
+
+mod key;
+mod options;
+mod signature;
+
+use syn::{Attribute, Expr, Ident, Type};
+
+use crate::args::Options;
+use crate::diagnostic::{Code, Faults};
+use crate::item::Item;
+use crate::model::{Model, cfgs, same};
+use crate::nearest;
+
+pub(crate) use self::signature::is_async_trait;
+
+/// What is known of a handler without faults.
+pub(crate) struct Plan<'i> {
+    pub(crate) transaction: &'i Type,
+    /// The type of the handler's own result.
+    pub(crate) result: &'i Type,
+    pub(crate) key: Key<'i>,
+    /// The values that a retry must repeat; nothing with `fingerprint = ..`.
+    pub(crate) compared: Vec<Compared<'i>>,
+}
+
+pub(crate) enum Key<'i> {
+    Parameter(&'i Ident),
+    Given(&'i Expr),
+    Natural(&'i [Expr]),
+}
+
+/// A name that is compared, with the type of its parameter to underline.
+pub(crate) struct Compared<'i> {
+    pub(crate) name: &'i Ident,
+    pub(crate) ty: &'i Type,
+    pub(crate) cfgs: Vec<&'i Attribute>,
+}
+
+/// Reports whatever is at fault; `None` if the handler cannot be expanded.
+pub(crate) fn plan<'i>(
+    item: &'i Item,
+    model: &'i Model<'i>,
+    options: &'i Options,
+    faults: &mut Faults,
+) -> Option<Plan<'i>> {
+    options::check(options, faults);
+    signature::check(item, model, options, faults);
+    let key = key::find(item, model, options, faults);
+    let (key, leaves) = match key {
+        Some(key) => (Some(key.source), key.leaves),
+        None => (None, Vec::new()),
+    };
+    let compared = compared(model, options, &leaves, faults);
+    Some(Plan {
+        transaction: model.first.as_ref()?.transaction()?,
+        result: model.output.result()?,
+        key: key?,
+        compared,
+    })
+}
+
+/// The names that parameters bind, less the key and what is skipped.
+fn compared<'i>(
+    model: &'i Model<'i>,
+    options: &Options,
+    leaves: &[&Ident],
+    faults: &mut Faults,
+) -> Vec<Compared<'i>> {
+    let skip = options.skip.value.as_deref().unwrap_or_default();
+    for (position, name) in skip.iter().enumerate() {
+        if skip[..position].iter().any(|earlier| same(earlier, name)) {
+            faults.push(
+                Code::Skip,
+                name,
+                format_args!("`{name}` is skipped twice: remove one"),
+            );
+        } else if let Some(message) = misplaced(name, model, leaves) {
+            faults.push(Code::Skip, name, message);
+        }
+    }
+    if options.fingerprint.value.is_some() {
+        return Vec::new();
+    }
+    let skipped = |name: &Ident| {
+        skip.iter()
+            .chain(leaves.iter().copied())
+            .any(|left| same(left, name))
+    };
+    model
+        .rest
+        .iter()
+        .flat_map(|param| {
+            param.names.iter().map(|name| Compared {
+                name,
+                ty: &param.typed.ty,
+                cfgs: cfgs(&param.typed.attrs),
+            })
+        })
+        .filter(|compared| !skipped(compared.name))
+        .collect()
+}
+
+/// Why a name in `skip` changes nothing.
+fn misplaced(name: &Ident, model: &Model<'_>, leaves: &[&Ident]) -> Option<String> {
+    if leaves.iter().any(|left| same(left, name)) {
+        return Some(format!(
+            "`{name}` is the key, which is not compared: remove it from `skip`"
+        ));
+    }
+    if model.names().any(|known| same(known, name)) {
+        return None;
+    }
+    let is_first = model.first.as_ref().is_some_and(|first| {
+        crate::pattern::names(&first.typed.pat)
+            .iter()
+            .any(|first| same(first, name))
+    });
+    if is_first {
+        return Some(format!(
+            "`{name}` is the transaction, which is not compared: remove it from `skip`"
+        ));
+    }
+    let known: Vec<String> = model
+        .names()
+        .filter(|known| !leaves.iter().any(|left| same(left, known)))
+        .map(ToString::to_string)
+        .collect();
+    let help = match nearest::nearest(&name.to_string(), known.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.is_empty() => "there is nothing to skip: remove the option".to_owned(),
+        None => format!("the names that can be skipped are `{}`", known.join("`, `")),
+    };
+    Some(format!(
+        "no parameter binds the name `{name}`\nhelp: {help}"
+    ))
+}

@@ -1,0 +1,65 @@
+//! Options that are missing, contradict each other, or belong to another version.
+
+use crate::args::{Fingerprint, Options};
+use crate::diagnostic::{Code, Faults};
+
+pub(super) fn check(options: &Options, faults: &mut Faults) {
+    if !options.namespace.is_given() && !options.unsure {
+        faults.push(
+            Code::NoNamespace,
+            proc_macro2::TokenStream::new(),
+            "`#[idempotent]` needs the name of the key space\nhelp: write `#[idempotent(namespace = \"payments\")]`",
+        );
+    }
+    if let Some(name) = options
+        .lease
+        .name
+        .as_ref()
+        .or(options.on_lapse.name.as_ref())
+    {
+        faults.push(
+            Code::NotInThisVersion,
+            name,
+            format_args!("lease mode is not in this version: remove `{name}`"),
+        );
+    }
+    contradictions(options, faults);
+}
+
+fn contradictions(options: &Options, faults: &mut Faults) {
+    if let Some(name) = &options.wait.name {
+        let complaint = if !options.waits.is_given() {
+            Some("a duplicate does not wait unless you also write `on_conflict = \"wait\"`")
+        } else if options.waits.given_as(false).is_some() {
+            Some(
+                "`on_conflict = \"reject\"` does not wait: write `on_conflict = \"wait\"` or remove `wait`",
+            )
+        } else {
+            None
+        };
+        if let Some(complaint) = complaint {
+            faults.push(Code::Contradiction, name, complaint);
+        }
+    }
+    if let Some(fingerprint) = &options.fingerprint.value {
+        if let Some(name) = &options.skip.name {
+            let complaint = match fingerprint {
+                Fingerprint::Off => {
+                    "`fingerprint = off` compares nothing, so there is nothing to skip: remove one of them"
+                }
+                Fingerprint::Projection(_) => {
+                    "`fingerprint = ..` already says all that is compared: remove `skip`"
+                }
+            };
+            faults.push(Code::Contradiction, name, complaint);
+        }
+        if let (Fingerprint::Off, Some(name)) = (fingerprint, options.record_request.given_as(true))
+        {
+            faults.push(
+                Code::Contradiction,
+                name,
+                "`fingerprint = off` leaves no request to record: remove one of them",
+            );
+        }
+    }
+}
