@@ -1,1 +1,38 @@
-//! idem.
+//! idem: async command handlers that are safe to retry.
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+mod engine;
+pub mod error;
+mod failure;
+#[cfg_attr(feature = "test-switches", doc(hidden))]
+#[cfg(feature = "test-switches")]
+pub mod fast_check;
+#[cfg(not(feature = "test-switches"))]
+mod fast_check;
+pub mod fingerprint;
+mod identity;
+pub mod key;
+mod outcome;
+mod payload;
+pub mod policy;
+pub mod record;
+mod replay;
+pub mod schema;
+mod spec;
+pub mod store;
+pub mod telemetry;
+
+#[cfg(feature = "macros")]
+pub use idem_macros::idempotent;
+
+pub use self::engine::{
+    Begin, Compared, HandlerError, HandlerResult, RESOLVE_WITHIN, RecordRead, RecordWrite, Source,
+    TransactionParam,
+};
+pub use self::error::{Error, ErrorKind};
+pub use self::failure::{Failure, StoredFailure};
+pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
+pub use self::replay::Replayable;
+pub use self::spec::{DEFAULT_TABLE, Operation};

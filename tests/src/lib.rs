@@ -1,1 +1,12 @@
-//! What the integration tests share.
+//! What the integration tests share: real databases, fresh for each test.
+//!
+//! - [`postgres::Database`] is a database of its own on the run's PostgreSQL server, and
+//!   [`postgres::Cluster`] a whole server for a test that stops, crashes or replicates one.
+//! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
+//! - [`sqlite::Sqlite`] is a database file of its own.
+//!
+//! Everything that goes wrong here panics with the reason: a test that cannot have its database
+//! has failed, and is never skipped.
+
+pub mod postgres;
+pub mod sqlite;

@@ -1,3 +1,47 @@
-//! The project's own chores: `cargo xtask test` and its kin.
+//! The project's own chores, run as `cargo xtask <command>`.
 
-fn main() {}
+mod cargo;
+mod check;
+mod deny;
+mod features;
+mod machine;
+mod test;
+
+use std::env;
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a command ends with; the error is what to tell the user.
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+commands:
+  test [filter…]  run all tests, or those whose name contains a filter
+  check           formatting, lints, documentation, features and dependencies
+
+environment:
+  DATABASE_URL    test on this PostgreSQL server (postgres://…) and start none
+  PG_BIN          the directory of initdb, if it is not found by itself
+  IDEM_DENY_ADVISORIES=1  `check` also asks the advisory database, over the network";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((command, filters)) if command == "test" => test::run(filters),
+        Some((command, [])) if command == "check" => check::run(),
+        Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

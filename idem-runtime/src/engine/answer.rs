@@ -1,0 +1,79 @@
+//! How a call ends, before it becomes the handler's own `Result`.
+
+use super::contract::Contract;
+use crate::error::Error;
+use crate::outcome::Decision;
+use crate::record::Record;
+use crate::replay::Replayable;
+
+/// How a call ends.
+pub(super) enum Answer<T, E> {
+    /// The body ran and its effect is committed.
+    Executed(T),
+    /// The body ran without a key and its effect is committed.
+    Unkeyed(T),
+    /// An earlier result.
+    Replayed(Box<Record>),
+    /// An earlier permanent failure.
+    FailureReplayed(Box<Record>),
+    /// The body failed for good; its failure is committed and its writes are not.
+    FailureRecorded(E),
+    /// The body failed; nothing of it remains.
+    Failed(E),
+    /// The library refuses, or could not.
+    Refused(Error),
+}
+
+impl<T, E> Answer<T, E> {
+    /// What a decision that does not run the body answers. `or` is the refusal for one that would.
+    pub(super) fn of(decision: Decision, or: impl FnOnce() -> Error) -> Self {
+        match decision {
+            Decision::Run { .. } => Self::Refused(or()),
+            Decision::Replay(record) => Self::Replayed(record),
+            Decision::ReplayFailure(record) => Self::FailureReplayed(record),
+            Decision::Refuse(error) => Self::Refused(error),
+        }
+    }
+
+    /// One word for the event.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self {
+            Self::Executed(_) => "executed",
+            Self::Unkeyed(_) => "unkeyed",
+            Self::Replayed(_) => "replayed",
+            Self::FailureReplayed(_) => "failure_replayed",
+            Self::FailureRecorded(_) => "failure_recorded",
+            Self::Failed(_) => "failed",
+            Self::Refused(Error::InFlight { .. }) => "in_flight",
+            Self::Refused(Error::Mismatch(_)) => "mismatch",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    /// When the replayed record was written, if one is replayed.
+    pub(super) fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Replayed(record) | Self::FailureReplayed(record) => Some(record),
+            _ => None,
+        }
+    }
+
+    /// The library's refusal, if it is one.
+    pub(super) fn refusal(&self) -> Option<&Error> {
+        match self {
+            Self::Refused(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The handler's own `Result`.
+    pub(super) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
+        match self {
+            Self::Executed(value) | Self::Unkeyed(value) => Ok(Replayable::first(value)),
+            Self::Replayed(record) => contract.replay(&record),
+            Self::FailureReplayed(record) => Err(contract.replay_failure(&record)),
+            Self::FailureRecorded(error) | Self::Failed(error) => Err(error),
+            Self::Refused(error) => Err(contract.lift(error)),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a handler's result and error types must be able to do, asked once and kept as function pointers.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::failure::{Failure, StoredFailure};
+use crate::payload;
+use crate::record::Record;
+use crate::replay::Replayable;
+
+/// A result that can be recorded: anything `Serialize`.
+#[diagnostic::on_unimplemented(
+    message = "the result `{Self}` cannot be recorded: it does not implement `Serialize`",
+    label = "add `#[derive(serde::Serialize)]`"
+)]
+pub trait RecordWrite {
+    #[doc(hidden)]
+    fn encode(&self, operation: &str) -> Result<Vec<u8>, Error>;
+}
+
+impl<T: Serialize> RecordWrite for T {
+    fn encode(&self, operation: &str) -> Result<Vec<u8>, Error> {
+        payload::encode(operation, self)
+    }
+}
+
+/// A result that can be replayed: anything `DeserializeOwned`.
+#[diagnostic::on_unimplemented(
+    message = "the result `{Self}` cannot be replayed: it does not implement `DeserializeOwned`",
+    label = "add `#[derive(serde::Deserialize)]`",
+    note = "a recorded result outlives its request: it must own what it holds"
+)]
+pub trait RecordRead: Sized {
+    #[doc(hidden)]
+    fn decode(record: &Record) -> Result<Self, Error>;
+}
+
+impl<T: DeserializeOwned> RecordRead for T {
+    fn decode(record: &Record) -> Result<Self, Error> {
+        payload::result_of(record)
+    }
+}
+
+/// An error type that can carry a refusal of the library: anything `From<idem_runtime::Error>`.
+#[diagnostic::on_unimplemented(
+    message = "the error type `{Self}` cannot carry a refusal of the library: `From<idem_runtime::Error>` is missing",
+    label = "with thiserror, add a variant: `#[error(transparent)] Idempotency(#[from] idem_runtime::Error)`"
+)]
+pub trait HandlerError {
+    #[doc(hidden)]
+    fn lift(error: Error) -> Self;
+}
+
+impl<E: From<Error>> HandlerError for E {
+    fn lift(error: Error) -> Self {
+        Self::from(error)
+    }
+}
+
+/// What a handler returns: a `Result`, under whatever alias.
+#[diagnostic::on_unimplemented(
+    message = "an idempotent handler returns a `Result`, and `{Self}` is none",
+    label = "write `Result<T, E>` here, or an alias of it"
+)]
+pub trait HandlerResult {
+    /// The result that is recorded.
+    type Ok;
+    /// The error that carries refusals.
+    type Err;
+    /// What the handler's callers get.
+    type Replayed;
+}
+
+impl<T, E> HandlerResult for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+    type Replayed = Result<Replayable<T>, E>;
+}
+
+/// Everything asked of `T` and `E`, as function pointers.
+pub struct Contract<T, E> {
+    write: Writes<T>,
+    read: Reads<T>,
+    lift: Lifts<E>,
+    failures: Option<Failures<E>>,
+}
+
+type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
+type Reads<T> = fn(&Record) -> Result<T, Error>;
+type Lifts<E> = fn(Error) -> E;
+type Failures<E> = (fn(&E) -> Option<StoredFailure>, fn(StoredFailure) -> E);
+
+/// The writing half, with the type still to be inferred.
+pub fn writes<T: RecordWrite>() -> Writes<T> {
+    T::encode
+}
+
+/// The reading half.
+pub fn reads<T: RecordRead>() -> Reads<T> {
+    T::decode
+}
+
+/// The error's half.
+pub fn lifts<E: HandlerError>() -> Lifts<E> {
+    E::lift
+}
+
+/// What `failures = "record"` asks of the error besides.
+pub fn failures<E: Failure>() -> Failures<E> {
+    (E::to_failure, E::from_failure)
+}
+
+/// Puts the halves together.
+pub fn contract<T, E>(write: Writes<T>, read: Reads<T>, lift: Lifts<E>) -> Contract<T, E> {
+    Contract {
+        write,
+        read,
+        lift,
+        failures: None,
+    }
+}
+
+impl<T, E> Contract<T, E> {
+    /// Records permanent failures.
+    #[must_use]
+    pub fn recording(mut self, failures: Failures<E>) -> Self {
+        self.failures = Some(failures);
+        self
+    }
+
+    pub(crate) fn records_failures(&self) -> bool {
+        self.failures.is_some()
+    }
+
+    pub(crate) fn lift(&self, error: impl Into<Error>) -> E {
+        (self.lift)(error.into())
+    }
+
+    pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<Vec<u8>, Error> {
+        (self.write)(value, operation)
+    }
+
+    /// The failure to record, if the error is permanent.
+    pub(crate) fn permanent(&self, error: &E) -> Option<StoredFailure> {
+        self.failures.and_then(|(to_failure, _)| to_failure(error))
+    }
+
+    /// The recorded result.
+    pub(crate) fn replay(&self, record: &Record) -> Result<Replayable<T>, E> {
+        match (self.read)(record) {
+            Ok(value) => Ok(Replayable::again(value, record)),
+            Err(error) => Err(self.lift(error)),
+        }
+    }
+
+    /// The recorded failure, as this handler's error. A handler that has stopped recording failures still replays
+    /// those recorded before, as the library's own error.
+    pub(crate) fn replay_failure(&self, record: &Record) -> E {
+        match (payload::stored_failure(record), self.failures) {
+            (Ok(failure), Some((_, from_failure))) => from_failure(failure),
+            (Ok(failure), None) => self.lift(Error::RecordedFailure(Box::new(failure))),
+            (Err(error), _) => self.lift(error),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The engine: one call of one handler, from what the caller passes to what it gets.
+
+mod answer;
+pub(crate) mod contract;
+pub(crate) mod flow;
+pub(crate) mod request;
+mod resolve;
+mod run;
+pub(crate) mod source;
+pub(crate) mod unit;
+
+pub use self::contract::{HandlerError, HandlerResult, RecordRead, RecordWrite};
+pub use self::request::Compared;
+pub use self::resolve::RESOLVE_WITHIN;
+pub use self::source::{Begin, Source, TransactionParam};

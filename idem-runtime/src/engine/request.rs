@@ -1,0 +1,176 @@
+//! What one call asks for: derived once, before the body, and never again.
+
+use std::time::Instant;
+
+use crate::error::{Error, Invalid};
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
+use crate::identity::Identity;
+use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource};
+use crate::outcome::Question;
+use crate::spec::Operation;
+
+/// A value that is compared on a retry: anything `Serialize`.
+#[diagnostic::on_unimplemented(
+    message = "this parameter is compared on a retry, and `{Self}` does not implement `Serialize`",
+    label = "derive `serde::Serialize` for it, or leave the parameter out: `skip(..)`"
+)]
+pub trait Compared {
+    #[doc(hidden)]
+    fn add_to(&self, name: &'static str, fields: &mut RequestFields) -> Result<(), Invalid>;
+    #[doc(hidden)]
+    fn canonical(&self) -> Result<Vec<u8>, Invalid>;
+}
+
+impl<T: serde::Serialize + ?Sized> Compared for T {
+    fn add_to(&self, name: &'static str, fields: &mut RequestFields) -> Result<(), Invalid> {
+        fields.field(name, self)
+    }
+
+    fn canonical(&self) -> Result<Vec<u8>, Invalid> {
+        canonical_json(self)
+    }
+}
+
+/// One call of one operation. Collects; what is wrong surfaces when it is asked for its identity.
+pub struct Request {
+    operation: Operation,
+    key: Option<IdempotencyKey>,
+    scope: Option<Scope>,
+    fields: RequestFields,
+    projection: Option<Vec<u8>>,
+    fault: Option<Invalid>,
+    identity: Option<Identity>,
+    canonical: Option<Vec<u8>>,
+    fingerprint: Option<Fingerprint>,
+    started: Instant,
+}
+
+impl Request {
+    /// A call of this operation.
+    pub fn new(operation: Operation) -> Self {
+        Self {
+            operation,
+            key: None,
+            scope: None,
+            fields: RequestFields::new(),
+            projection: None,
+            fault: None,
+            identity: None,
+            canonical: None,
+            fingerprint: None,
+            started: Instant::now(),
+        }
+    }
+
+    /// Its key.
+    pub fn key<K: KeySource + ?Sized>(&mut self, key: &K) {
+        match key.idempotency_key() {
+            Ok(key) => self.key = key,
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Its scope, whatever scope the key carries.
+    pub fn scope<S: ScopeSource + ?Sized>(&mut self, scope: &S) {
+        match scope.scope() {
+            Ok(scope) => self.scope = Some(scope),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// One compared parameter.
+    pub fn field<V: Compared + ?Sized>(&mut self, name: &'static str, value: &V) {
+        if let Err(fault) = value.add_to(name, &mut self.fields) {
+            self.fail(fault);
+        }
+    }
+
+    /// What is compared instead of the parameters.
+    pub fn projection<V: Compared + ?Sized>(&mut self, value: &V) {
+        match value.canonical() {
+            Ok(bytes) => self.projection = Some(bytes),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// The first fault is the one reported.
+    fn fail(&mut self, fault: Invalid) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Settles identity, canonical request and fingerprint; `None` for a call without a key that may go without.
+    pub(crate) fn settle(&mut self) -> Result<Option<&Identity>, Error> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault.into());
+        }
+        if let Some(key) = self.key.take() {
+            let scope = match self.scope.take().or_else(|| key.scope().cloned()) {
+                Some(scope) => scope,
+                None => {
+                    return Err(Error::ScopeMissing {
+                        operation: self.operation.name().into(),
+                    });
+                }
+            };
+            self.identity = Some(Identity::of_operation(
+                self.operation.namespace(),
+                scope,
+                key,
+            ));
+            if self.operation.policy().fingerprint {
+                let fields = std::mem::take(&mut self.fields);
+                let canonical = self
+                    .projection
+                    .take()
+                    .unwrap_or_else(|| fields.into_canonical());
+                self.fingerprint = Fingerprint::compute(
+                    FINGERPRINT_VERSION,
+                    self.operation.namespace(),
+                    self.operation.name(),
+                    &canonical,
+                );
+                self.canonical = Some(canonical);
+            }
+        }
+        if self.identity.is_none() && self.operation.policy().key_required {
+            return Err(Error::KeyMissing {
+                operation: self.operation.name().into(),
+            });
+        }
+        Ok(self.identity.as_ref())
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    /// The canonical request, if the operation keeps it.
+    pub(crate) fn recorded_request(&self) -> Option<&[u8]> {
+        if self.operation.policy().record_request {
+            self.canonical.as_deref()
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question {
+            namespace: self.operation.namespace(),
+            operation: self.operation.name().into(),
+            request: self.canonical.as_deref(),
+            expiry: self.operation.policy().expiry,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What is settled after the claim: a rival's win, a failure seen from an old snapshot, a lost COMMIT.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::answer::Answer;
+use super::request::Request;
+use super::unit::{Unit, pause};
+use crate::error::Error;
+use crate::outcome::{Decision, decide};
+use crate::store::{Ask, Backend, Session};
+
+/// How long a lost COMMIT is looked for before it is called unknown: 5 seconds.
+pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A rival's record made our INSERT fail. It is there: decide on it, or say why it cannot be seen. Never loops.
+pub(super) async fn rival<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    ask: &Ask,
+    snapshot: bool,
+) -> Answer<T, E> {
+    match look_again(unit, request, ask).await {
+        Ok((decision, joined)) => Answer::of(decision, || {
+            if joined && snapshot {
+                Error::FreshTransactionNeeded
+            } else {
+                Error::RecordInvisible
+            }
+        }),
+        Err(error) => Answer::Refused(error),
+    }
+}
+
+/// The body failed while it read from a snapshot older than the lock. If a rival has won since, that is the answer.
+pub(super) async fn after_failure<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    ask: &Ask,
+    error: E,
+) -> Answer<T, E> {
+    match look_again(unit, request, ask).await {
+        Ok((Decision::Replay(record), _)) => Answer::Replayed(record),
+        Ok((Decision::ReplayFailure(record), _)) => Answer::FailureReplayed(record),
+        // Nothing won, or it cannot be known: the body's own error stands.
+        Ok(_) | Err(_) => Answer::Failed(error),
+    }
+}
+
+/// Looks the record up from where the unit stands now: a new transaction, or the caller's.
+async fn look_again<DB: Backend>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    ask: &Ask,
+) -> Result<(Decision, bool), Error> {
+    if unit.state.armed {
+        unit.part();
+    }
+    let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
+    let joined = conn.has_transaction();
+    let (sighting, _) = conn.look_up(ask).await?.split(ask.clone());
+    Ok((decide(sighting, request.question()), joined))
+}
+
+/// What the identity's lock and record say of a COMMIT whose answer was lost.
+enum Verdict {
+    Executed,
+    Other(Decision),
+    /// The lock was to be had and there is no record: rolled back.
+    RolledBack,
+}
+
+/// Finds out, on a new connection, what became of a COMMIT: first the identity's lock, which the old transaction holds
+/// until it has ended; then the record, which is ours if it carries our attempt.
+pub(super) async fn lost_commit<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    ask: &Ask,
+    lost: sqlx::Error,
+    answer: Answer<T, E>,
+) -> Answer<T, E> {
+    unit.part();
+    if unit.pool().is_none() {
+        return Answer::Refused(Error::CommitUnknown(lost.into()));
+    }
+    let deadline = Instant::now() + RESOLVE_WITHIN;
+    let mut tries = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match tokio::time::timeout(left, verdict(unit, request, ask)).await {
+            Ok(Ok(Verdict::Executed)) => return answer,
+            Ok(Ok(Verdict::RolledBack)) => return Answer::Refused(Error::Unavailable(lost.into())),
+            Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. })))) | Ok(Err(_)) => {
+                unit.part();
+                tokio::time::sleep(pause(tries)).await;
+                tries += 1;
+            }
+            Ok(Ok(Verdict::Other(decision))) => {
+                return Answer::of(decision, || Error::CommitUnknown(lost.into()));
+            }
+            Err(_) => return Answer::Refused(Error::CommitUnknown(lost.into())),
+        }
+    }
+}
+
+async fn verdict<DB: Backend>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    ask: &Ask,
+) -> Result<Verdict, Error> {
+    let (conn, state, _) = unit.connect().await.map_err(DB::fold)?;
+    state.armed = true;
+    let anew = ask.anew();
+    let (tx, seen) = DB::open(conn, &anew).await?;
+    let ours = seen
+        .record
+        .as_ref()
+        .is_some_and(|record| record.attempt_id == ask.attempt_id);
+    let (sighting, _) = seen.split(anew);
+    let decision = decide(sighting, request.question());
+    if tx.rollback().await.is_ok() {
+        state.armed = false;
+    }
+    Ok(match decision {
+        _ if ours => Verdict::Executed,
+        Decision::Run { .. } => Verdict::RolledBack,
+        other => Verdict::Other(other),
+    })
+}

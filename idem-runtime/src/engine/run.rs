@@ -1,0 +1,124 @@
+//! The same engine without the attribute: a function over a constant description.
+
+use serde::Serialize;
+use sqlx::Transaction;
+
+use super::contract::{
+    Contract, HandlerError, RecordRead, RecordWrite, contract, failures, lifts, reads, writes,
+};
+use super::flow::{Step, claim, finish, settle, tx};
+use super::request::Request;
+use super::source::Begin;
+use super::unit::unit;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::key::KeySource;
+use crate::policy::Failures;
+use crate::replay::Replayable;
+use crate::spec::Operation;
+use crate::store::Backend;
+
+impl Operation {
+    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets the recorded result.
+    ///
+    /// `db` is what the attribute's handlers take: a pool, a connection or a transaction. `request` is what is compared
+    /// on a retry. The body pins its error type, as closures do: `Ok::<_, E>(..)`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// use idem_runtime::{IdempotencyKey, Operation};
+    ///
+    /// const GREET: Operation = Operation::new("greetings", "greet");
+    ///
+    /// let key: IdempotencyKey = "7f3c".parse::<IdempotencyKey>()?.global();
+    /// let greeting = GREET
+    ///     .run(&pool, &key, &"Ada", async |tx| {
+    ///         sqlx::query("INSERT INTO greeting (name) VALUES ('Ada')").execute(&mut **tx).await?;
+    ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>("Hello, Ada".to_owned())
+    ///     })
+    ///     .await?;
+    /// assert!(!greeting.replayed());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The body's own error, after everything is rolled back; or an [`Error`] of the library's by `From`.
+    /// [`Error::FailurePolicy`] if this operation records failures: that is [`Operation::run_recording`]'s.
+    pub async fn run<'c, DB, K, Q, T, E, F>(
+        &self,
+        db: impl Begin<'c, Transaction<'c, DB>>,
+        key: &K,
+        request: &Q,
+        body: F,
+    ) -> Result<Replayable<T>, E>
+    where
+        DB: Backend,
+        K: KeySource + ?Sized,
+        Q: Serialize + ?Sized,
+        T: RecordWrite + RecordRead,
+        E: HandlerError,
+        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
+    {
+        if self.policy().failures == Failures::Record {
+            return Err(E::lift(Error::FailurePolicy {
+                operation: self.name().into(),
+            }));
+        }
+        self.run_under(db, key, request, body, contract(writes(), reads(), lifts()))
+            .await
+    }
+
+    /// As [`Operation::run`], and permanent failures are recorded and replayed, their writes undone.
+    ///
+    /// # Errors
+    /// The body's own error, or an [`Error`] of the library's by `From`.
+    pub async fn run_recording<'c, DB, K, Q, T, E, F>(
+        &self,
+        db: impl Begin<'c, Transaction<'c, DB>>,
+        key: &K,
+        request: &Q,
+        body: F,
+    ) -> Result<Replayable<T>, E>
+    where
+        DB: Backend,
+        K: KeySource + ?Sized,
+        Q: Serialize + ?Sized,
+        T: RecordWrite + RecordRead,
+        E: HandlerError + Failure,
+        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
+    {
+        let contract = contract(writes(), reads(), lifts()).recording(failures());
+        self.run_under(db, key, request, body, contract).await
+    }
+
+    async fn run_under<'c, DB, K, Q, T, E, F>(
+        &self,
+        db: impl Begin<'c, Transaction<'c, DB>>,
+        key: &K,
+        request: &Q,
+        body: F,
+        contract: Contract<T, E>,
+    ) -> Result<Replayable<T>, E>
+    where
+        DB: Backend,
+        K: KeySource + ?Sized,
+        Q: Serialize + ?Sized,
+        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
+    {
+        let mut call = Request::new(*self);
+        call.key(key);
+        call.projection(request);
+        let mut unit = unit::<Transaction<'c, DB>>(db);
+        let mut claim = loop {
+            match claim(&mut unit, &mut call, &contract).await {
+                Step::Run(claim) => break claim,
+                Step::Done(done) => return done,
+                Step::Again => {}
+            }
+        };
+        let result = body(tx(&mut claim)).await;
+        let finished = finish(claim, result, &contract).await;
+        settle(unit, finished, call, &contract).await
+    }
+}

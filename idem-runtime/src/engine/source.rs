@@ -1,0 +1,80 @@
+//! From what a caller passes to where a unit of work begins.
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Pool, Transaction};
+
+use crate::store::Backend;
+
+/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
+    label = "write `&mut sqlx::Transaction<'_, DB>` here, or an alias of it such as `&mut PgTransaction<'_>`"
+)]
+pub trait TransactionParam: sealed::Sealed {
+    /// The database of the transaction.
+    type Database: Backend;
+}
+
+impl<DB: Backend> TransactionParam for Transaction<'_, DB> {
+    type Database = DB;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<DB: super::Backend> Sealed for super::Transaction<'_, DB> {}
+}
+
+/// Anything a unit of work of the transaction type `Tx` can begin on.
+///
+/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a connection that sqlx knows
+/// to be inside one: a savepoint in the caller's transaction; if the caller rolls back later, nothing has happened.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot begin a `{Tx}`",
+    label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",
+    note = "inside a handler, pass `&mut *tx`"
+)]
+pub trait Begin<'c, Tx: TransactionParam> {
+    /// Converts; nothing is sent yet.
+    fn source(self) -> Source<'c, Tx::Database>;
+}
+
+/// Where a unit of work begins.
+pub struct Source<'c, DB: Backend>(pub(crate) From<'c, DB>);
+
+pub(crate) enum From<'c, DB: Backend> {
+    Pool(Pool<DB>),
+    Pooled(&'c mut PoolConnection<DB>),
+    Connection(&'c mut DB::Connection),
+}
+
+impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c Pool<DB> {
+    fn source(self) -> Source<'c, DB> {
+        Source(From::Pool(self.clone()))
+    }
+}
+
+impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c mut PoolConnection<DB> {
+    fn source(self) -> Source<'c, DB> {
+        Source(From::Pooled(self))
+    }
+}
+
+impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c mut Transaction<'_, DB> {
+    fn source(self) -> Source<'c, DB> {
+        Source(From::Connection(&mut **self))
+    }
+}
+
+macro_rules! begin_on_connection {
+    ($feature:literal, $database:ty, $connection:ty) => {
+        #[cfg(feature = $feature)]
+        impl<'c> Begin<'c, Transaction<'_, $database>> for &'c mut $connection {
+            fn source(self) -> Source<'c, $database> {
+                Source(From::Connection(self))
+            }
+        }
+    };
+}
+
+begin_on_connection!("postgres", sqlx::Postgres, sqlx::PgConnection);
+begin_on_connection!("sqlite", sqlx::Sqlite, sqlx::SqliteConnection);

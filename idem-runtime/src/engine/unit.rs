@@ -1,0 +1,126 @@
+//! The unit of work's connection: where it comes from, and what becomes of it if the call is dropped.
+
+use std::time::Duration;
+
+use sqlx::Pool;
+use sqlx::pool::PoolConnection;
+use tokio::time::Instant;
+
+use super::source::{Begin, From, Source, TransactionParam};
+use crate::error::Error;
+use crate::store::Backend;
+
+/// Owns what a call holds of the database.
+///
+/// While *armed*, dropping it closes the connection instead of handing it back: its state is not known. A call dropped
+/// half-way, a failed rollback and a lost answer all end there, and the server rolls back what was open.
+pub struct Unit<'c, DB: Backend> {
+    pub(super) source: Source<'c, DB>,
+    pub(super) pooled: Option<PoolConnection<DB>>,
+    pub(super) state: State,
+}
+
+/// What a unit remembers between its attempts.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Whether the connection's state is not known.
+    pub(super) armed: bool,
+    /// Wait this long, without a connection, before the next attempt.
+    pub(super) pause: Option<Duration>,
+    /// When waiting ends.
+    pub(super) deadline: Option<Instant>,
+    /// How often this call has waited.
+    pub(super) waits: u32,
+    /// An error to answer with once the caller's connection is clear of what was begun on it.
+    pub(super) failed: Option<Error>,
+}
+
+impl State {
+    /// Whether to try again after a momentary lock; arranges the pause.
+    pub(super) fn hold_on(&mut self) -> bool {
+        self.wait(HOLD_ON)
+    }
+
+    /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
+    pub(super) fn wait(&mut self, wait: Duration) -> bool {
+        let now = Instant::now();
+        let deadline = *self.deadline.get_or_insert(now + wait);
+        if now >= deadline {
+            return false;
+        }
+        self.pause = Some(pause(self.waits).min(deadline - now));
+        self.waits = self.waits.saturating_add(1);
+        true
+    }
+}
+
+/// How long a call tries again where the database does not wait by itself (SQLite's shared cache): 5 seconds.
+const HOLD_ON: Duration = Duration::from_secs(5);
+
+/// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
+pub(super) fn pause(n: u32) -> Duration {
+    Duration::from_millis(2 << n.min(5))
+}
+
+/// A unit of work on what the caller passed. Nothing is sent yet.
+pub fn unit<'c, Tx: TransactionParam>(db: impl Begin<'c, Tx>) -> Unit<'c, Tx::Database> {
+    Unit {
+        source: db.source(),
+        pooled: None,
+        state: State::default(),
+    }
+}
+
+impl<'c, DB: Backend> Unit<'c, DB> {
+    /// Its connection, acquired if need be, beside its state; and the pool it is from.
+    pub(super) async fn connect(
+        &mut self,
+    ) -> Result<(&mut DB::Connection, &mut State, Option<Pool<DB>>), sqlx::Error> {
+        let Self {
+            source,
+            pooled,
+            state,
+        } = self;
+        match &mut source.0 {
+            From::Pool(pool) => {
+                if pooled.is_none() {
+                    *pooled = Some(pool.acquire().await?);
+                }
+                match pooled {
+                    Some(conn) => Ok((&mut **conn, state, Some(pool.clone()))),
+                    None => Err(sqlx::Error::PoolClosed),
+                }
+            }
+            From::Pooled(conn) => Ok((&mut ***conn, state, None)),
+            From::Connection(conn) => Ok((&mut **conn, state, None)),
+        }
+    }
+
+    /// Gives a pooled connection back, or closes it while armed.
+    pub(super) fn part(&mut self) {
+        if let Some(mut conn) = self.pooled.take()
+            && self.state.armed
+        {
+            conn.close_on_drop();
+        }
+        self.state.armed = false;
+    }
+
+    pub(super) fn pool(&self) -> Option<&Pool<DB>> {
+        match &self.source.0 {
+            From::Pool(pool) => Some(pool),
+            From::Pooled(_) | From::Connection(_) => None,
+        }
+    }
+}
+
+impl<DB: Backend> Drop for Unit<'_, DB> {
+    fn drop(&mut self) {
+        if self.state.armed
+            && let From::Pooled(conn) = &mut self.source.0
+        {
+            conn.close_on_drop();
+        }
+        self.part();
+    }
+}

@@ -1,0 +1,190 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// An input the library will not work with: which one, and which rule it breaks.
+///
+/// Nothing has been written when this is returned. The message names the limit, never the
+/// text that broke it: a key or a request may hold personal data. At most one character, one
+/// number or one member name of it is quoted, or what the value's own `Serialize` says.
+///
+/// ```
+/// use idem_runtime::key::IdempotencyKey;
+///
+/// let refused = "k".repeat(300).parse::<IdempotencyKey>().unwrap_err();
+/// assert_eq!(refused.to_string(), "key is 300 characters long; the limit is 255");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {reason}")]
+pub struct Invalid {
+    field: Field,
+    reason: Reason,
+}
+
+impl Invalid {
+    /// Refuses `field` for `reason`.
+    pub fn new(field: Field, reason: Reason) -> Self {
+        Self { field, reason }
+    }
+
+    /// The input at fault.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// The rule it breaks.
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+}
+
+/// The input that an [`Invalid`] is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// The key space of a consumer.
+    Namespace,
+    /// The tenant or principal inside a namespace.
+    Scope,
+    /// The caller's token.
+    Key,
+    /// The stable name of a handler.
+    Operation,
+    /// The name of the table that holds the records.
+    Table,
+    /// A part of a minted key, counted from 0; for an empty list of parts, part 0.
+    KeyPart(usize),
+    /// The label of a child key.
+    ChildLabel,
+    /// How long a record is kept.
+    Retention,
+    /// A compared parameter of a handler, by name.
+    Parameter(Cow<'static, str>),
+    /// The request as a whole.
+    Request,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace => f.write_str("namespace"),
+            Self::Scope => f.write_str("scope"),
+            Self::Key => f.write_str("key"),
+            Self::Operation => f.write_str("operation"),
+            Self::Table => f.write_str("table"),
+            Self::KeyPart(index) => write!(f, "key part {index}"),
+            Self::ChildLabel => f.write_str("child label"),
+            Self::Retention => f.write_str("retention"),
+            Self::Parameter(name) => write!(f, "parameter `{name}`"),
+            Self::Request => f.write_str("request"),
+        }
+    }
+}
+
+/// The rule that an [`Invalid`] input breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Nothing in it, or only white space.
+    Empty,
+    /// Longer than the limit; both in characters.
+    TooLong {
+        /// The most that is allowed.
+        limit: usize,
+        /// What was given.
+        length: usize,
+    },
+    /// A character outside the allowed set.
+    Character {
+        /// The first character at fault.
+        found: char,
+        /// Its place, in characters from 0.
+        index: usize,
+        /// The allowed set, in words.
+        allowed: &'static str,
+    },
+    /// A control character: U+0000 to U+001F, or U+007F to U+009F.
+    Control {
+        /// The first character at fault.
+        found: char,
+        /// Its place, in characters from 0.
+        index: usize,
+    },
+    /// A number whose exponent no longer fits 64 bits, by the beginning of its text.
+    Number(String),
+    /// A floating-point number that is infinite or not a number.
+    NotFinite,
+    /// Two members of one JSON object have this name.
+    Duplicate(String),
+    /// JSON arrays and objects nested deeper than the limit.
+    TooDeep {
+        /// The deepest nesting allowed.
+        limit: usize,
+    },
+    /// Text that is not JSON by RFC 8259.
+    NotJson {
+        /// Where reading stopped, in bytes from 0.
+        offset: usize,
+        /// What is wrong there.
+        fault: &'static str,
+    },
+    /// A time above its limit.
+    TooLongTime {
+        /// The longest that is allowed.
+        limit: Duration,
+        /// What was given.
+        found: Duration,
+    },
+    /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    Identifier,
+    /// The value could not be serialized; the message is the serializer's.
+    Serialize(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::TooLong { limit, length } => {
+                write!(f, "is {length} characters long; the limit is {limit}")
+            }
+            Self::Character {
+                found,
+                index,
+                allowed,
+            } => write!(
+                f,
+                "has {found:?} at character {index}; allowed are {allowed}"
+            ),
+            Self::Control { found, index } => write!(
+                f,
+                "has the control character U+{:04X} at character {index}",
+                u32::from(*found)
+            ),
+            Self::Number(text) => write!(
+                f,
+                "has the number {text}, whose exponent does not fit 64 bits"
+            ),
+            Self::NotFinite => f.write_str("has a number that is infinite or not a number"),
+            Self::Duplicate(name) => {
+                write!(f, "has two members named {name:?} in one object")
+            }
+            Self::TooDeep { limit } => {
+                write!(f, "is nested too deeply; the limit is {limit} levels")
+            }
+            Self::NotJson { offset, fault } => {
+                write!(f, "is not JSON at byte {offset}: {fault}")
+            }
+            Self::TooLongTime { limit, found } => write!(
+                f,
+                "is {} seconds long; the limit is {}",
+                found.as_secs(),
+                limit.as_secs()
+            ),
+            Self::Identifier => {
+                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")
+            }
+            Self::Serialize(message) => write!(f, "cannot be serialized: {message}"),
+        }
+    }
+}

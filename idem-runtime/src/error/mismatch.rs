@@ -1,0 +1,64 @@
+//! The same key with a different request.
+
+use std::fmt;
+
+/// The key was used before, for something else. Never resolved by overwriting.
+///
+/// `recorded_request` is kept out of `Debug` and of every wire form: it may hold another caller's data.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// The operation that claimed the key.
+    pub recorded_operation: String,
+    /// The operation now called.
+    pub submitted_operation: String,
+    /// The canonical JSON of the recorded request, if the operation keeps requests.
+    pub recorded_request: Option<Vec<u8>>,
+    /// The recorded fingerprint, lower-case hex, if the operation compares requests.
+    pub recorded_hash: Option<String>,
+    /// The fingerprint of the request now submitted, lower-case hex.
+    pub submitted_hash: Option<String>,
+}
+
+impl Mismatch {
+    pub(crate) fn new(recorded_operation: String, submitted_operation: String) -> Self {
+        Self {
+            recorded_operation,
+            submitted_operation,
+            recorded_request: None,
+            recorded_hash: None,
+            submitted_hash: None,
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.recorded_operation == self.submitted_operation {
+            write!(
+                f,
+                "the idempotency key was already used for a different request to `{}`",
+                self.recorded_operation
+            )
+        } else {
+            write!(
+                f,
+                "the idempotency key was already used for operation `{}`, not `{}`",
+                self.recorded_operation, self.submitted_operation
+            )
+        }
+    }
+}
+
+impl fmt::Debug for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mismatch")
+            .field("recorded_operation", &self.recorded_operation)
+            .field("submitted_operation", &self.submitted_operation)
+            .field("recorded_hash", &self.recorded_hash)
+            .field("submitted_hash", &self.submitted_hash)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Mismatch {}

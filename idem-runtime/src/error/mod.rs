@@ -1,0 +1,341 @@
+//! One error type for everything the library refuses or cannot do.
+//!
+//! Every value says what happened, what was lost (nothing, wherever that is so) and what to do. Nothing here is
+//! decided by the text of a database's message: vendors' codes are folded in the stores.
+
+mod database;
+mod invalid;
+mod mismatch;
+mod schema;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+pub use self::database::DatabaseError;
+pub use self::invalid::{Field, Invalid, Reason};
+pub use self::mismatch::Mismatch;
+pub use self::schema::SchemaFault;
+use crate::failure::StoredFailure;
+
+/// What the library refuses or cannot do.
+///
+/// A handler's own error type takes it in by `From<Error>`; with thiserror:
+/// `#[error(transparent)] Idempotency(#[from] idem_runtime::Error)`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key, a scope, a name or a compared value is not acceptable. Nothing was written.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+
+    /// The operation requires a key and the call has none. Nothing was written.
+    #[error("operation `{operation}` requires an idempotency key and the call has none")]
+    KeyMissing {
+        /// The operation called.
+        operation: Cow<'static, str>,
+    },
+
+    /// The key says neither whose it is nor that it is everybody's.
+    ///
+    /// A key that a client chose must be read inside the scope of that client (a tenant or a principal, never an
+    /// anonymous stand-in): otherwise one client could be answered with another's result.
+    #[error(
+        "the key of operation `{operation}` has no scope: say whose it is with `key.scoped(..)` or `scope = ..`, or that it is everybody's with `key.global()`"
+    )]
+    ScopeMissing {
+        /// The operation called.
+        operation: Cow<'static, str>,
+    },
+
+    /// Another attempt with this key is running. The IETF draft's 409.
+    #[error("another attempt with this idempotency key is in flight")]
+    InFlight {
+        /// When to try again.
+        retry_after: Duration,
+    },
+
+    /// The key was used before, with another request or on another operation. The IETF draft's 422.
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
+
+    /// An earlier attempt failed for good, was recorded, and this handler's error type cannot carry it: the operation
+    /// has stopped recording failures since.
+    #[error("an earlier attempt failed for good: {}", .0.message)]
+    RecordedFailure(Box<StoredFailure>),
+
+    /// An earlier attempt lapsed and nobody knows whether its effect happened; it waits for reconciliation.
+    #[error(
+        "the outcome of an earlier attempt with this idempotency key is unknown and waits for reconciliation"
+    )]
+    OutcomeUnknown,
+
+    /// A handler called a handler with its own identity (namespace, scope and key), in its own transaction.
+    #[error(
+        "an idempotent handler called another with the very same namespace, scope and key: give the inner call `key.child(\"…\")`"
+    )]
+    NestedSameKey,
+
+    /// The connection was inside a transaction that sqlx does not know of. That transaction was rolled back.
+    #[error(
+        "the connection was already inside a transaction begun outside sqlx (it has been rolled back): pass the `Transaction` itself"
+    )]
+    AlreadyInTransaction,
+
+    /// A store that needs an open transaction was bound to a connection without one.
+    #[error("the connection has no open transaction")]
+    NotInTransaction,
+
+    /// The body ended the transaction, or changed where the record's table is found. Nothing was recorded.
+    ///
+    /// Effects that the body committed by itself are there; the transaction that remained was rolled back.
+    #[error(
+        "the transaction that the body was given is no longer the one begun: the body ended it (COMMIT, ROLLBACK, PREPARE), reset its settings, or moved the record's table out of sight"
+    )]
+    TransactionEnded,
+
+    /// A database error inside the body was swallowed and the body returned `Ok`. Everything was rolled back.
+    #[error(
+        "the body returned Ok although a statement had failed and aborted its transaction: return that error"
+    )]
+    TransactionAborted,
+
+    /// The database gave up this transaction for the sake of another (deadlock, serialization failure). All of it was
+    /// rolled back, the caller's part included; try again with the same key.
+    #[error("the database gave up the transaction for the sake of another")]
+    TransactionLost(#[source] DatabaseError),
+
+    /// The caller's transaction is too old to see the record of the attempt that won. Nothing of this call remains;
+    /// try again in a new transaction.
+    #[error(
+        "a rival attempt has won while this transaction was looking at an older state: try again in a new transaction"
+    )]
+    FreshTransactionNeeded,
+
+    /// The database says that a record for this key exists and does not show it (row security, by habit).
+    #[error(
+        "a record for this key exists and cannot be seen by this database user (row security on the table?)"
+    )]
+    RecordInvisible,
+
+    /// The record's INSERT reported no row although nothing stood against it (a trigger that returns NULL, by habit).
+    #[error("the database accepted the record and did not write it (a trigger on the table?)")]
+    RecordNotWritten,
+
+    /// COMMIT was refused: everything was rolled back (a deferred constraint, by habit).
+    #[error("the transaction was rolled back at COMMIT")]
+    CommitFailed(#[source] DatabaseError),
+
+    /// The answer to COMMIT was lost and it could not be found out what became of it. Safe to retry with the same key.
+    #[error(
+        "the answer to COMMIT was lost and its outcome could not be found out: retry with the same idempotency key"
+    )]
+    CommitUnknown(#[source] DatabaseError),
+
+    /// The database is there and busy with other writers. Nothing was written.
+    #[error("the database is busy")]
+    Busy(#[source] DatabaseError),
+
+    /// The server takes no writes (a hot standby, a read-only database). Nothing was written.
+    #[error("the server is read-only: point the pool at the primary")]
+    ReadOnly(#[source] DatabaseError),
+
+    /// The database cannot be reached. The call fails closed: the body did not run, or nothing of it remains.
+    #[error("the idempotency store cannot be reached")]
+    Unavailable(#[source] DatabaseError),
+
+    /// Any other database error in a statement of the library's own.
+    #[error("the idempotency store failed")]
+    Database(#[source] DatabaseError),
+
+    /// A stored payload no longer decodes into the type that this build expects. The body does not run.
+    #[error(
+        "the recorded result of operation `{operation}` does not decode into `{type_name}` at `{path}`: {message}"
+    )]
+    IncompatibleState {
+        /// The operation that recorded it.
+        operation: String,
+        /// The Rust type expected.
+        type_name: &'static str,
+        /// Where in the payload the decoding stopped.
+        path: String,
+        /// What the decoder said.
+        message: String,
+    },
+
+    /// A result cannot be encoded. Everything was rolled back.
+    #[error(
+        "the result of operation `{operation}`, a `{type_name}`, cannot be recorded: {message}"
+    )]
+    NotStorable {
+        /// The operation called.
+        operation: String,
+        /// The Rust type of the result.
+        type_name: &'static str,
+        /// What the encoder said.
+        message: String,
+    },
+
+    /// A record holds a code that this build does not know. It is never taken for an absent record.
+    #[error("the record's {what} is {value}, which this build does not know")]
+    UnknownState {
+        /// Which column.
+        what: &'static str,
+        /// The code found.
+        value: i64,
+    },
+
+    /// The record's table is not fit to arbitrate.
+    #[error(transparent)]
+    Schema(#[from] SchemaFault),
+
+    /// An operation that records failures was run by a call that cannot say which are permanent.
+    #[error(
+        "operation `{operation}` records failures: call `run_recording`, whose error type implements `Failure`"
+    )]
+    FailurePolicy {
+        /// The operation called.
+        operation: Cow<'static, str>,
+    },
+}
+
+/// What an [`Error`] means for its caller, one word for many variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request is at fault and must change.
+    Invalid,
+    /// The same key with another request.
+    Mismatch,
+    /// Another attempt is running.
+    InFlight,
+    /// An earlier attempt failed for good.
+    RecordedFailure,
+    /// Nobody knows whether an earlier effect happened.
+    OutcomeUnknown,
+    /// The program is at fault: nesting, a body that ends its transaction, a schema unfit.
+    Misuse,
+    /// A passing condition of the database: try again with the same key.
+    Transient,
+    /// The store cannot be reached or written.
+    Unavailable,
+    /// A stored record cannot be understood.
+    Incompatible,
+    /// A database error of the library's own statements.
+    Database,
+}
+
+impl Error {
+    /// What this error means for its caller.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) | Self::KeyMissing { .. } => ErrorKind::Invalid,
+            Self::Mismatch(_) => ErrorKind::Mismatch,
+            Self::InFlight { .. } => ErrorKind::InFlight,
+            Self::RecordedFailure(_) => ErrorKind::RecordedFailure,
+            Self::OutcomeUnknown => ErrorKind::OutcomeUnknown,
+            Self::ScopeMissing { .. }
+            | Self::NestedSameKey
+            | Self::AlreadyInTransaction
+            | Self::NotInTransaction
+            | Self::TransactionEnded
+            | Self::TransactionAborted
+            | Self::RecordInvisible
+            | Self::RecordNotWritten
+            | Self::NotStorable { .. }
+            | Self::Schema(_)
+            | Self::FailurePolicy { .. } => ErrorKind::Misuse,
+            Self::TransactionLost(_)
+            | Self::FreshTransactionNeeded
+            | Self::CommitUnknown(_)
+            | Self::Busy(_) => ErrorKind::Transient,
+            Self::Unavailable(_) | Self::ReadOnly(_) => ErrorKind::Unavailable,
+            Self::IncompatibleState { .. } | Self::UnknownState { .. } => ErrorKind::Incompatible,
+            Self::CommitFailed(_) | Self::Database(_) => ErrorKind::Database,
+        }
+    }
+
+    /// Whether the same call with the same key may succeed later without anybody mending anything.
+    ///
+    /// A retry is *safe* after every error; this says whether it makes sense.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::InFlight | ErrorKind::Transient | ErrorKind::Unavailable
+        )
+    }
+
+    /// When to try again, for [`Error::InFlight`].
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::InFlight { retry_after } => Some(*retry_after),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status that fits, as data: 400, 409 and 422 as in the IETF Idempotency-Key draft (section 2.7), 503
+    /// where a retry makes sense, else 500.
+    pub fn status(&self) -> u16 {
+        match self.kind() {
+            ErrorKind::Invalid => 400,
+            ErrorKind::InFlight | ErrorKind::OutcomeUnknown => 409,
+            ErrorKind::Mismatch | ErrorKind::RecordedFailure => 422,
+            ErrorKind::Transient | ErrorKind::Unavailable => 503,
+            ErrorKind::Misuse | ErrorKind::Incompatible | ErrorKind::Database => 500,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_passing_conditions_are_retryable() {
+        assert!(
+            Error::InFlight {
+                retry_after: Duration::from_secs(1)
+            }
+            .is_retryable()
+        );
+        assert!(Error::FreshTransactionNeeded.is_retryable());
+        assert!(!Error::NestedSameKey.is_retryable());
+        assert!(!Error::TransactionEnded.is_retryable());
+        assert!(
+            !Error::UnknownState {
+                what: "status",
+                value: 9
+            }
+            .is_retryable()
+        );
+    }
+
+    #[test]
+    fn statuses_are_those_of_the_draft() {
+        assert_eq!(
+            Error::KeyMissing {
+                operation: "pay".into()
+            }
+            .status(),
+            400
+        );
+        assert_eq!(
+            Error::InFlight {
+                retry_after: Duration::from_secs(1)
+            }
+            .status(),
+            409
+        );
+        assert_eq!(Error::OutcomeUnknown.status(), 409);
+        assert_eq!(Error::NestedSameKey.status(), 500);
+    }
+
+    #[test]
+    fn only_an_attempt_in_flight_says_when_to_come_back() {
+        let wait = Duration::from_millis(250);
+        assert_eq!(
+            Error::InFlight { retry_after: wait }.retry_after(),
+            Some(wait)
+        );
+        assert_eq!(Error::FreshTransactionNeeded.retry_after(), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! What makes a table unfit to arbitrate between rival attempts.
+
+/// Why the record's table is not fit to arbitrate. Checked at first use, before any body runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// There is no such table.
+    #[error(
+        "table `{table}` does not exist: run the migration in `idem_runtime::schema` (the library creates nothing by itself)"
+    )]
+    TableMissing {
+        /// The table looked for.
+        table: String,
+    },
+
+    /// No unique index arbitrates: unique, valid, immediate, non-partial, on exactly (namespace, scope, key).
+    #[error(
+        "table `{table}` has no unique, valid, immediate, non-partial index on exactly (namespace, scope, key)"
+    )]
+    NoArbiter {
+        /// The table checked.
+        table: String,
+    },
+
+    /// The table does not survive a crash or a session: temporary or unlogged.
+    #[error("table `{table}` is {found}: it must be a permanent, ordinary or partitioned table")]
+    NotPermanent {
+        /// The table checked.
+        table: String,
+        /// What it is instead.
+        found: &'static str,
+    },
+
+    /// A column is missing or does not fit.
+    #[error("column `{column}` of table `{table}` {fault}")]
+    Column {
+        /// The table checked.
+        table: String,
+        /// The column at fault.
+        column: String,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+
+    /// A column that the library reads is missing.
+    #[error(
+        "table `{table}` lacks a column that the library reads: compare it with the migration in `idem_runtime::schema`"
+    )]
+    Columns {
+        /// The table checked.
+        table: String,
+    },
+
+    /// The pool opens more than one connection to `:memory:`, and each would have a database of its own.
+    #[error(
+        "a pool of {connections} connections to `:memory:` has as many databases: use one connection, or a file"
+    )]
+    MemoryPool {
+        /// The pool's limit.
+        connections: u32,
+    },
+}

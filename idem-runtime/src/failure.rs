@@ -1,0 +1,123 @@
+//! Permanent failures: which errors are recorded, and how they come back.
+
+use serde::{Deserialize, Serialize};
+
+/// A permanent failure as it is stored and replayed.
+///
+/// `class` is the stable name of the kind of failure (the variant's name, by habit); a build that does not know a
+/// class still replays it with its message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StoredFailure {
+    /// Stable name of the kind of failure.
+    pub class: String,
+    /// The error's message.
+    pub message: String,
+    /// The message of its cause, if any; not recursive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// What else is needed to build the error again.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub data: serde_json::Value,
+}
+
+impl StoredFailure {
+    /// A failure of this class, with this message.
+    pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            class: class.into(),
+            message: message.into(),
+            cause: None,
+            data: serde_json::Value::Null,
+        }
+    }
+
+    /// The same with the message of its cause.
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The same with what is needed to build the error again.
+    #[must_use]
+    pub fn with_data(mut self, data: serde_json::Value) -> Self {
+        self.data = data;
+        self
+    }
+}
+
+/// Says which values of an error type are permanent, for handlers with `failures = "record"`.
+///
+/// A permanent failure is one that a retry of the same request can never mend: a declined card, a closed account. It
+/// is recorded, and every retry gets it back. Anything else is transient: it is rolled back and the key stays fresh.
+/// A database error is never permanent (a deadlock must not be recorded).
+///
+/// ```
+/// use idem_runtime::{Error, Failure, StoredFailure};
+/// use serde_json::json;
+///
+/// enum PaymentError {
+///     Declined { code: u32 },
+///     Database(String),
+///     Recorded(StoredFailure),
+/// }
+///
+/// impl Failure for PaymentError {
+///     fn to_failure(&self) -> Option<StoredFailure> {
+///         match self {
+///             Self::Declined { code } => {
+///                 Some(StoredFailure::new("Declined", "card declined").with_data(json!({ "code": code })))
+///             }
+///             Self::Recorded(failure) => Some(failure.clone()),
+///             Self::Database(_) => None,
+///         }
+///     }
+///
+///     fn from_failure(failure: StoredFailure) -> Self {
+///         match (failure.class.as_str(), failure.data["code"].as_u64().and_then(|code| u32::try_from(code).ok())) {
+///             ("Declined", Some(code)) => Self::Declined { code },
+///             _ => Self::Recorded(failure), // a class that this build does not know
+///         }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`failures = \"record\"` needs to know which values of `{Self}` are permanent: it does not implement `Failure`",
+    label = "implement `idem_runtime::Failure` for this error type",
+    note = "or leave `failures` out: then every `Err` is rolled back and the next call runs the body again"
+)]
+pub trait Failure: Sized {
+    /// The failure to record if this value is permanent; `None` if it is transient.
+    fn to_failure(&self) -> Option<StoredFailure>;
+
+    /// The error that a retry gets for a recorded failure, of whatever class.
+    fn from_failure(failure: StoredFailure) -> Self;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_survives_storage_with_and_without_its_optional_parts() {
+        let bare = StoredFailure::new("Closed", "the account is closed");
+        let full = bare
+            .clone()
+            .with_cause("by its owner")
+            .with_data(serde_json::json!({"code": 7}));
+        for failure in [bare, full] {
+            let text = serde_json::to_vec(&failure).unwrap();
+            assert_eq!(
+                serde_json::from_slice::<StoredFailure>(&text).unwrap(),
+                failure
+            );
+        }
+    }
+
+    #[test]
+    fn absent_parts_are_not_written() {
+        let text = serde_json::to_string(&StoredFailure::new("A", "b")).unwrap();
+        assert_eq!(text, r#"{"class":"A","message":"b"}"#);
+    }
+}

@@ -1,0 +1,209 @@
+use serde::ser::{Error, Serialize};
+
+use super::fault::Fault;
+use crate::error::Reason;
+
+/// The longest integer written as plain digits: every `u128` and `i128` is.
+const PLAIN_DIGITS: usize = 40;
+
+/// A number in JSON's grammar, by its pieces.
+pub(super) struct Decimal<'a> {
+    text: &'a [u8],
+    negative: bool,
+    whole: &'a [u8],
+    fraction: &'a [u8],
+    /// Sign and digits after the `e`; empty if there is none.
+    exponent: &'a [u8],
+}
+
+impl<'a> Decimal<'a> {
+    /// Reads the number that `bytes` begin with.
+    pub(super) fn scan(bytes: &'a [u8]) -> Option<Self> {
+        let mut at = 0;
+        let negative = bytes.first() == Some(&b'-');
+        if negative {
+            at += 1;
+        }
+        let whole = digits(&bytes[at..]);
+        if whole.is_empty() || (whole.len() > 1 && whole[0] == b'0') {
+            return None;
+        }
+        at += whole.len();
+        let mut fraction = &bytes[..0];
+        if bytes.get(at) == Some(&b'.') {
+            fraction = digits(&bytes[at + 1..]);
+            if fraction.is_empty() {
+                return None;
+            }
+            at += 1 + fraction.len();
+        }
+        let mut exponent = &bytes[..0];
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+            let power = digits(&bytes[at + 1 + sign..]);
+            if power.is_empty() {
+                return None;
+            }
+            exponent = &bytes[at + 1..at + 1 + sign + power.len()];
+            at += 1 + exponent.len();
+        }
+        Some(Self {
+            text: &bytes[..at],
+            negative,
+            whole,
+            fraction,
+            exponent,
+        })
+    }
+
+    /// How many bytes the number has as it was read.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Writes the one spelling of the number's value.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let fraction = without_trailing_zeros(self.fraction);
+        let whole = if fraction.is_empty() {
+            without_trailing_zeros(self.whole)
+        } else {
+            self.whole
+        };
+        let (dropped, behind_point) = (self.whole.len() - whole.len(), fraction.len());
+        // With a fraction to follow, a whole part of 0 is a leading zero, like those after it.
+        let (whole, fraction) = match whole {
+            b"0" => (&whole[..0], without_leading_zeros(fraction)),
+            _ => (whole, fraction),
+        };
+        let significant = whole.len() + fraction.len();
+        if significant == 0 {
+            out.push(b'0');
+            return Ok(());
+        }
+        let power = self
+            .power(dropped, behind_point)
+            .ok_or_else(|| self.out_of_range())?;
+        if self.negative {
+            out.push(b'-');
+        }
+        out.extend_from_slice(whole);
+        out.extend_from_slice(fraction);
+        match usize::try_from(power) {
+            Ok(zeros) if significant.saturating_add(zeros) <= PLAIN_DIGITS => {
+                out.extend((0..zeros).map(|_| b'0'));
+            }
+            _ => {
+                out.push(b'e');
+                signed(out, power);
+            }
+        }
+        Ok(())
+    }
+
+    /// The power of ten that belongs to the digits taken as an integer, without the zeros
+    /// `dropped` from its end and with those `behind_point`; `None` beyond 64 bits.
+    fn power(&self, dropped: usize, behind_point: usize) -> Option<i64> {
+        let (negative, digits) = match self.exponent {
+            [b'-', digits @ ..] => (true, digits),
+            [b'+', digits @ ..] | digits => (false, digits),
+        };
+        let written = digits.iter().try_fold(0_i64, |power, digit| {
+            let digit = i64::from(digit - b'0');
+            let power = power.checked_mul(10)?;
+            if negative {
+                power.checked_sub(digit)
+            } else {
+                power.checked_add(digit)
+            }
+        })?;
+        written
+            .checked_add(i64::try_from(dropped).ok()?)?
+            .checked_sub(i64::try_from(behind_point).ok()?)
+    }
+
+    fn out_of_range(&self) -> Fault {
+        const QUOTED: usize = 40;
+        let mut text: String = self
+            .text
+            .iter()
+            .take(QUOTED)
+            .copied()
+            .map(char::from)
+            .collect();
+        if self.text.len() > QUOTED {
+            text.push('…');
+        }
+        Fault::new(Reason::Number(text))
+    }
+}
+
+/// Writes the shortest decimal that reads back as `value`.
+///
+/// The digits are those of `serde_json`, not of `{:e}`: of two shortest decimals equally near
+/// the standard library may take the other one, and a float would then differ from itself
+/// once `arbitrary_precision` has made text of it.
+pub(super) fn float<F: Serialize>(
+    out: &mut Vec<u8>,
+    value: F,
+    is_finite: bool,
+) -> Result<(), Fault> {
+    if !is_finite {
+        return Err(Fault::new(Reason::NotFinite));
+    }
+    // 17 digits, two signs, a point, and an exponent of three digits need 24 bytes.
+    let mut buffer = [0; 32];
+    let mut rest = &mut buffer[..];
+    serde_json::to_writer(&mut rest, &value).map_err(Fault::custom)?;
+    let unused = rest.len();
+    let spelled = &buffer[..buffer.len() - unused];
+    match Decimal::scan(spelled) {
+        Some(decimal) => decimal.write(out),
+        None => Err(Fault::custom("a float is spelled wrongly")),
+    }
+}
+
+pub(super) fn signed(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    unsigned(out, value.unsigned_abs());
+}
+
+pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+    let mut buffer = [0; 20];
+    let mut at = buffer.len();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+pub(super) fn wide(out: &mut Vec<u8>, negative: bool, magnitude: u128) {
+    if negative {
+        out.push(b'-');
+    }
+    match u64::try_from(magnitude) {
+        Ok(value) => unsigned(out, value),
+        Err(_) => out.extend_from_slice(magnitude.to_string().as_bytes()),
+    }
+}
+
+fn digits(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| !byte.is_ascii_digit());
+    &bytes[..end.unwrap_or(bytes.len())]
+}
+
+fn without_trailing_zeros(digits: &[u8]) -> &[u8] {
+    let end = digits.iter().rposition(|&digit| digit != b'0');
+    &digits[..end.map_or(0, |at| at + 1)]
+}
+
+fn without_leading_zeros(digits: &[u8]) -> &[u8] {
+    let start = digits.iter().position(|&digit| digit != b'0');
+    &digits[start.unwrap_or(digits.len())..]
+}

@@ -1,0 +1,206 @@
+use proptest::prelude::*;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::{json, refused, refused_text, text};
+use crate::error::Reason;
+
+/// A number as `serde_json` passes it on when `arbitrary_precision` is on.
+struct Passed(&'static str);
+
+impl Serialize for Passed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const NAME: &str = "$serde_json::private::Number";
+        let mut fields = serializer.serialize_struct(NAME, 1)?;
+        fields.serialize_field(NAME, self.0)?;
+        fields.end()
+    }
+}
+
+#[test]
+fn spellings_of_one_value_are_one_number() {
+    let groups: [(&str, &[&str]); 9] = [
+        (
+            "0",
+            &["0", "-0", "0.0", "-0.000", "0e5", "0E-99999999999999999999"],
+        ),
+        (
+            "1",
+            &["1", "1.0", "1e0", "1E+0", "10e-1", "0.1e1", "1.000e-0"],
+        ),
+        ("-1", &["-1", "-1.0", "-100e-2"]),
+        ("1500", &["1500", "1.5e3", "1500.0", "15E2", "0.0015e6"]),
+        ("5e-1", &["0.5", "5e-1", "0.50", "500e-3", "0.05e1"]),
+        ("-1025e-4", &["-0.1025", "-10.25e-2"]),
+        ("1e400", &["1e400", "10e399", "0.1e401", "1.0e+400"]),
+        ("1e-400", &["1e-400", "0.1e-399", "1e-0400"]),
+        (
+            "123456789012345678901234567890123e-33",
+            &[
+                "0.123456789012345678901234567890123",
+                "1.234567890123456789012345678901230e-1",
+            ],
+        ),
+    ];
+    for (spelling, same) in groups {
+        for given in same {
+            assert_eq!(text(given), spelling, "{given}");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_a_double_cannot_tell_apart_differ() {
+    assert_eq!(text("9007199254740993"), "9007199254740993");
+    assert_ne!(text("9007199254740992"), text("9007199254740993"));
+    assert_ne!(text("1e400"), text("1e401"));
+    assert_ne!(text("0.1"), text("0.1000000000000000055511151231257827"));
+}
+
+#[test]
+fn integers_are_plain_up_to_40_digits() {
+    let nines = "9".repeat(40);
+    assert_eq!(text(&nines), nines);
+    assert_eq!(text(&"9".repeat(41)), format!("{}e0", "9".repeat(41)));
+    assert_eq!(text("1e39"), format!("1{}", "0".repeat(39)));
+    assert_eq!(text(&format!("1{}", "0".repeat(39))), text("1e39"));
+    assert_eq!(text("1e40"), "1e40");
+    assert_eq!(text(&format!("1{}", "0".repeat(40))), "1e40");
+}
+
+#[test]
+fn integers_of_every_width_are_exact() {
+    assert_eq!(json(&[i8::MIN, i8::MAX]), "[-128,127]");
+    assert_eq!(json(&i64::MIN), "-9223372036854775808");
+    assert_eq!(json(&u64::MAX), "18446744073709551615");
+    assert_eq!(json(&[0_i128, -7]), "[0,-7]");
+    assert_eq!(json(&i128::MIN), "-170141183460469231731687303715884105728");
+    assert_eq!(json(&u128::MAX), "340282366920938463463374607431768211455");
+}
+
+#[test]
+fn a_float_has_the_value_of_its_shortest_decimal() {
+    assert_eq!(json(&0.1_f64), "1e-1");
+    assert_eq!(json(&0.1_f32), "1e-1");
+    assert_eq!(json(&-0.0_f64), "0");
+    assert_eq!(json(&1.0_f64), json(&1_u8));
+    assert_eq!(json(&1e23_f64), "100000000000000000000000");
+    assert_eq!(json(&f64::MAX), "17976931348623157e292");
+    assert_eq!(json(&-f64::MIN_POSITIVE), "-22250738585072014e-324");
+    assert_eq!(json(&5e-324_f64), "5e-324");
+    assert_eq!(json(&f32::MAX), "340282350000000000000000000000000000000");
+}
+
+#[test]
+fn a_float_that_is_no_number_is_refused_at_any_depth() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert_eq!(refused(&[Some(bad)]), Reason::NotFinite);
+    }
+    assert_eq!(refused(&f32::NAN), Reason::NotFinite);
+}
+
+#[test]
+fn a_power_of_ten_fits_64_bits_or_is_refused() {
+    assert_eq!(text("1e9223372036854775807"), "1e9223372036854775807");
+    assert_eq!(text("1e-9223372036854775808"), "1e-9223372036854775808");
+    for bad in [
+        "1e9223372036854775808",
+        "10e9223372036854775807",
+        "0.1e-9223372036854775808",
+        "1e99999999999999999999999999",
+    ] {
+        assert_eq!(refused_text(bad.as_bytes()), Reason::Number(bad.to_owned()));
+    }
+}
+
+#[test]
+fn a_refused_number_is_quoted_in_part() {
+    let long = format!("{}e9223372036854775807", "10".repeat(50));
+    let Reason::Number(quoted) = refused_text(long.as_bytes()) else {
+        panic!("refused for another reason");
+    };
+    assert_eq!(quoted.chars().count(), 41);
+}
+
+#[test]
+fn a_number_passed_as_text_is_the_same_number() {
+    assert_eq!(
+        json(&[Passed("1.0"), Passed("-0"), Passed("1e+400")]),
+        "[1,0,1e400]"
+    );
+    for bad in ["", "1 ", "01", "+1", "1.", ".5", "1e", "NaN"] {
+        assert!(
+            matches!(refused(&Passed(bad)), Reason::Serialize(_)),
+            "{bad:?}"
+        );
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 none is lost")]
+fn quarters(count: u64) -> f64 {
+    count as f64 / 4.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^24 none is lost")]
+fn quarters_single(count: u32) -> f32 {
+    count as f32 / 4.0
+}
+
+proptest! {
+    #[test]
+    fn numbers_are_one_exactly_when_their_values_are(
+        (a, b) in (0_u32..2000, 0_u32..2000),
+        (p, q) in (0_u32..9, 0_u32..9),
+    ) {
+        let equal = u64::from(a) * 10_u64.pow(p) == u64::from(b) * 10_u64.pow(q);
+        let (left, right) = (format!("{a}e{p}"), format!("{b}e{q}"));
+        prop_assert_eq!(text(&left) == text(&right), equal);
+        let (left, right) = (format!("{a}e-{}", 9 - p), format!("{b}e-{}", 9 - q));
+        prop_assert_eq!(text(&left) == text(&right), equal);
+    }
+
+    #[test]
+    fn moving_the_point_does_not_change_a_number(
+        digits in "[1-9][0-9]{0,60}", point in 0_usize..60, power in -500_i64..500,
+    ) {
+        let point = point % digits.len();
+        let (whole, fraction) = digits.split_at(digits.len() - point);
+        let moved = power + i64::try_from(point).expect("a small number");
+        let dot = if fraction.is_empty() { "" } else { "." };
+        prop_assert_eq!(
+            text(&format!("{digits}e{power}")),
+            text(&format!("{whole}{dot}{fraction}e{moved}"))
+        );
+    }
+
+    #[test]
+    fn an_integer_typed_or_spelled_is_one_number(value: i64) {
+        prop_assert_eq!(json(&value), value.to_string());
+        prop_assert_eq!(text(&format!("{value}.0")), value.to_string());
+        prop_assert_eq!(json(&i128::from(value)), value.to_string());
+    }
+
+    #[test]
+    fn a_float_is_spelled_as_short_as_it_can_be_read_back(
+        value in prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL,
+    ) {
+        let spelled = json(&value);
+        let read_back: f64 = spelled.parse().expect("a number");
+        prop_assert_eq!(read_back.to_bits(), value.to_bits());
+        let shortest = text(&format!("{value:e}"));
+        prop_assert_eq!(spelled.len(), shortest.len());
+        prop_assert_eq!(text(&spelled), spelled);
+    }
+
+    /// Quarters of this size need one digit behind the point, and lie between two.
+    #[test]
+    fn a_float_halfway_between_two_decimals_takes_the_even_one(
+        double in (1_u64 << 52)..(1 << 53), single in (1_u32 << 23)..(1 << 24),
+    ) {
+        let (double, single) = (double | 1, single | 1);
+        let even = |below: u64| below + below % 2;
+        let tenths = format!("{}e-1", even(double * 5 / 2));
+        prop_assert_eq!(json(&quarters(double)), tenths);
+        let tenths = format!("{}e-1", even(u64::from(single) * 5 / 2));
+        prop_assert_eq!(json(&quarters_single(single)), tenths);
+    }
+}

@@ -1,0 +1,226 @@
+use std::borrow::Cow;
+
+use super::canonical::Writer;
+use super::fault::Fault;
+use super::number::Decimal;
+use crate::error::Reason;
+
+/// How deep arrays and objects may nest in JSON text.
+const DEPTH_MAX: usize = 128;
+
+/// Writes the canonical form of JSON text.
+pub(super) fn write(writer: &mut Writer, json: &[u8]) -> Result<(), Fault> {
+    let text = match str::from_utf8(json) {
+        Ok(text) => text,
+        Err(error) => return Err(fault(error.valid_up_to(), "invalid UTF-8")),
+    };
+    let mut scanner = Scanner { text, at: 0 };
+    scanner.value(writer, DEPTH_MAX)?;
+    match scanner.next() {
+        None => Ok(()),
+        Some(_) => Err(scanner.fault("more text after the value")),
+    }
+}
+
+fn fault(offset: usize, fault: &'static str) -> Fault {
+    Fault::new(Reason::NotJson { offset, fault })
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn rest(&self) -> &'a [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    fn fault(&self, message: &'static str) -> Fault {
+        fault(self.at, message)
+    }
+
+    /// The next byte that is no white space, which stays to be read.
+    fn next(&mut self) -> Option<u8> {
+        let rest = self.rest();
+        let skipped = rest
+            .iter()
+            .position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+            .unwrap_or(rest.len());
+        self.at += skipped;
+        rest.get(skipped).copied()
+    }
+
+    /// Reads `byte` if it is next.
+    fn skip(&mut self, byte: u8) -> bool {
+        let found = self.next() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Reads a value; `depth` more levels may be entered.
+    fn value(&mut self, writer: &mut Writer, depth: usize) -> Result<(), Fault> {
+        match self.next() {
+            Some(b'{') => self.object(writer, inner(depth)?),
+            Some(b'[') => self.array(writer, inner(depth)?),
+            Some(b'"') => {
+                let text = self.string()?;
+                writer.string(&text);
+                Ok(())
+            }
+            Some(b'-' | b'0'..=b'9') => match Decimal::scan(self.rest()) {
+                Some(decimal) => {
+                    self.at += decimal.len();
+                    decimal.write(&mut writer.out)
+                }
+                None => Err(self.fault("a number that is spelled wrongly")),
+            },
+            Some(_) => {
+                for word in ["null", "true", "false"] {
+                    if self.rest().starts_with(word.as_bytes()) {
+                        self.at += word.len();
+                        writer.out.extend_from_slice(word.as_bytes());
+                        return Ok(());
+                    }
+                }
+                Err(self.fault("no value"))
+            }
+            None => Err(self.fault("the text ends where a value should be")),
+        }
+    }
+
+    fn array(&mut self, writer: &mut Writer, depth: usize) -> Result<(), Fault> {
+        self.at += 1;
+        writer.out.push(b'[');
+        if !self.skip(b']') {
+            loop {
+                self.value(writer, depth)?;
+                if self.skip(b']') {
+                    break;
+                }
+                if !self.skip(b',') {
+                    return Err(self.fault("no `,` or `]` after an element"));
+                }
+                writer.out.push(b',');
+            }
+        }
+        writer.out.push(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, writer: &mut Writer, depth: usize) -> Result<(), Fault> {
+        self.at += 1;
+        let object = writer.open();
+        if !self.skip(b'}') {
+            loop {
+                if self.next() != Some(b'"') {
+                    return Err(self.fault("no name of a member"));
+                }
+                let name = self.string()?;
+                let entry = writer.entry(&object, &name);
+                if !self.skip(b':') {
+                    return Err(self.fault("no `:` after the name of a member"));
+                }
+                self.value(writer, depth)?;
+                writer.keep(&entry);
+                if self.skip(b'}') {
+                    break;
+                }
+                if !self.skip(b',') {
+                    return Err(self.fault("no `,` or `}` after a member"));
+                }
+            }
+        }
+        writer.close(&object)
+    }
+
+    /// Reads a string, whose opening quote is next.
+    fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        self.at += 1;
+        let mut decoded = String::new();
+        let mut start = self.at;
+        loop {
+            let rest = self.rest();
+            let plain = rest
+                .iter()
+                .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '));
+            let Some(plain) = plain else {
+                self.at = self.text.len();
+                return Err(self.fault("a string without an end"));
+            };
+            self.at += plain;
+            let piece = &self.text[start..self.at];
+            match rest[plain] {
+                b'"' => {
+                    self.at += 1;
+                    if decoded.is_empty() {
+                        return Ok(Cow::Borrowed(piece));
+                    }
+                    decoded.push_str(piece);
+                    return Ok(Cow::Owned(decoded));
+                }
+                b'\\' => {
+                    decoded.push_str(piece);
+                    decoded.push(self.escape()?);
+                    start = self.at;
+                }
+                _ => return Err(self.fault("a control character in a string")),
+            }
+        }
+    }
+
+    /// Reads an escape, whose backslash is next.
+    fn escape(&mut self) -> Result<char, Fault> {
+        let plain = match self.rest().get(1) {
+            Some(b'u') => return self.unicode_escape(),
+            Some(&quoted @ (b'"' | b'\\' | b'/')) => char::from(quoted),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            _ => return Err(self.fault("an unknown escape")),
+        };
+        self.at += 2;
+        Ok(plain)
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, Fault> {
+        let start = self.at;
+        let high = self.unit()?;
+        let code = match high {
+            0xd800..0xdc00 if self.rest().starts_with(b"\\u") => match self.unit()? {
+                low @ 0xdc00..0xe000 => 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00),
+                _ => high,
+            },
+            _ => high,
+        };
+        // What is still a surrogate here had no partner.
+        char::from_u32(code).ok_or_else(|| fault(start, "a lone surrogate"))
+    }
+
+    /// Reads `\u` and four hexadecimal digits.
+    fn unit(&mut self) -> Result<u32, Fault> {
+        let digits = self.rest().get(2..6).unwrap_or_default();
+        let mut unit = 0;
+        for &digit in digits {
+            let Some(digit) = char::from(digit).to_digit(16) else {
+                return Err(self.fault("an escape without four hexadecimal digits"));
+            };
+            unit = unit << 4 | digit;
+        }
+        if digits.is_empty() {
+            return Err(self.fault("an escape without four hexadecimal digits"));
+        }
+        self.at += 6;
+        Ok(unit)
+    }
+}
+
+/// One level further in.
+fn inner(depth: usize) -> Result<usize, Fault> {
+    let limit = DEPTH_MAX;
+    depth
+        .checked_sub(1)
+        .ok_or_else(|| Fault::new(Reason::TooDeep { limit }))
+}

@@ -1,0 +1,138 @@
+//! What a record is found by: namespace, scope and key, and nothing else.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::key::{IdempotencyKey, Namespace, Scope};
+
+/// The primary key of a record.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    namespace: Cow<'static, str>,
+    scope: Scope,
+    key: IdempotencyKey,
+}
+
+impl Identity {
+    /// The identity of `key` in this namespace and scope (whatever scope the key itself carries).
+    pub(crate) fn new(namespace: &Namespace, scope: Scope, key: IdempotencyKey) -> Self {
+        Self {
+            namespace: Cow::Owned(namespace.as_str().to_owned()),
+            scope,
+            key,
+        }
+    }
+
+    pub(crate) const fn of_operation(
+        namespace: &'static str,
+        scope: Scope,
+        key: IdempotencyKey,
+    ) -> Self {
+        Self {
+            namespace: Cow::Borrowed(namespace),
+            scope,
+            key,
+        }
+    }
+
+    /// The consumer's key space.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The tenant or principal inside it.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The caller's token.
+    pub(crate) fn key(&self) -> &IdempotencyKey {
+        &self.key
+    }
+
+    /// The mark of this identity in one table.
+    pub(crate) fn mark(&self, table: &str) -> Mark {
+        let mut hash = Sha256::new();
+        for part in [
+            table,
+            self.namespace(),
+            self.scope.as_str(),
+            self.key.as_str(),
+        ] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut mark = [0; 16];
+        mark.copy_from_slice(&digest[..16]);
+        Mark(mark)
+    }
+}
+
+impl fmt::Debug for Identity {
+    /// Shows a short hash in the key's place: keys may be personal data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("namespace", &self.namespace)
+            .field("scope", &self.scope)
+            .field("key", &self.key)
+            .finish()
+    }
+}
+
+/// 128 bits of a hash of (table, namespace, scope, key): names the identity in locks and settings, where the names
+/// themselves may not go. Two identities with one mark would refuse each other as in flight; neither would be run twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Mark([u8; 16]);
+
+impl Mark {
+    /// The number of the advisory lock.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn lock_number(self) -> i64 {
+        let mut number = [0; 8];
+        number.copy_from_slice(&self.0[..8]);
+        i64::from_be_bytes(number)
+    }
+}
+
+impl fmt::Display for Mark {
+    /// 32 lower-case hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(namespace: &'static str, scope: &str, key: &str) -> Identity {
+        let scope = if scope.is_empty() {
+            Scope::GLOBAL
+        } else {
+            Scope::new(scope).unwrap()
+        };
+        Identity::of_operation(
+            namespace,
+            scope,
+            IdempotencyKey::parse(Some(key)).unwrap().unwrap(),
+        )
+    }
+
+    #[test]
+    fn parts_cannot_run_into_each_other() {
+        let a = identity("n", "ab", "c");
+        let b = identity("n", "a", "bc");
+        assert!(a.mark("t") != b.mark("t"));
+        assert!(a.mark("t") != a.mark("u"));
+        assert!(a.mark("t") == identity("n", "ab", "c").mark("t"));
+    }
+
+    #[test]
+    fn debug_does_not_show_the_key() {
+        let text = format!("{:?}", identity("n", "tenant", "secret-key"));
+        assert!(!text.contains("secret-key"), "{text}");
+    }
+}

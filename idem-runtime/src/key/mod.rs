@@ -1,0 +1,23 @@
+//! Who asks for what: namespace, scope and key.
+//!
+//! All three are compared byte for byte, on every database: `Req-A` is not `req-a`, inner
+//! spaces count, and no Unicode normalisation is applied. The bounds in [`limits`] are the
+//! only ones: what passes here fits the record.
+
+pub(crate) mod hex;
+mod idempotency;
+pub mod limits;
+mod minter;
+mod namespace;
+mod scope;
+mod source;
+mod text;
+
+pub use idempotency::IdempotencyKey;
+pub use minter::Minter;
+pub use namespace::Namespace;
+pub use scope::Scope;
+pub use source::{KeySource, ScopeSource};
+
+#[cfg(test)]
+mod tests;

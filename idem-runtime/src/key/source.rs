@@ -1,0 +1,142 @@
+use std::borrow::Cow;
+
+use uuid::Uuid;
+
+use super::idempotency::IdempotencyKey;
+use super::scope::Scope;
+use crate::error::Invalid;
+
+/// What may stand in `key = expr`.
+///
+/// Text, a key, a UUID (hyphenated, lower case); references to them; an `Option` of them,
+/// where `None` is no key; and what [`IdempotencyKey::parse`] and
+/// [`Minter::mint`](super::Minter::mint) return, whose error then is the call's.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an idempotency key",
+    label = "not a key, text or a UUID",
+    note = "a key is made from an `IdempotencyKey`, text or a `Uuid`, an `Option` of one, or the \
+            result of `IdempotencyKey::parse` or `Minter::mint`",
+    note = "to make a key from several values: `Minter::mint([tenant, order])`"
+)]
+pub trait KeySource {
+    /// The key, or `None` when the caller sent none.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] when there is a key and it breaks a rule of [`IdempotencyKey`].
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid>;
+}
+
+impl<S: KeySource + ?Sized> KeySource for &S {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        (**self).idempotency_key()
+    }
+}
+
+impl<S: KeySource> KeySource for Option<S> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        match self {
+            Some(source) => source.idempotency_key(),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<S: KeySource> KeySource for Result<S, Invalid> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        match self {
+            Ok(source) => source.idempotency_key(),
+            Err(invalid) => Err(invalid.clone()),
+        }
+    }
+}
+
+impl KeySource for IdempotencyKey {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        Ok(Some(self.clone()))
+    }
+}
+
+impl KeySource for str {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        self.parse().map(Some)
+    }
+}
+
+impl KeySource for String {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        self.as_str().idempotency_key()
+    }
+}
+
+impl KeySource for Cow<'_, str> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        (**self).idempotency_key()
+    }
+}
+
+impl KeySource for Uuid {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        let mut buffer = Uuid::encode_buffer();
+        self.hyphenated()
+            .encode_lower(&mut buffer)
+            .idempotency_key()
+    }
+}
+
+/// What may stand in `scope = expr`: text, a [`Scope`], references to them, and the result of
+/// [`Scope::new`].
+///
+/// Not an `Option`: whether "no tenant" means all callers or a fault is not the library's to
+/// guess.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a scope",
+    label = "not a `Scope` or text",
+    note = "a scope is made from a `Scope`, text, or the result of `Scope::new`",
+    note = "an absent scope must be decided: `scope.unwrap_or(Scope::GLOBAL)` shares the keys \
+            among all callers"
+)]
+pub trait ScopeSource {
+    /// The scope.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] when it breaks a rule of [`Scope`].
+    fn scope(&self) -> Result<Scope, Invalid>;
+}
+
+impl<S: ScopeSource + ?Sized> ScopeSource for &S {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        (**self).scope()
+    }
+}
+
+impl ScopeSource for Result<Scope, Invalid> {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        self.clone()
+    }
+}
+
+impl ScopeSource for Scope {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Ok(self.clone())
+    }
+}
+
+impl ScopeSource for str {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(self)
+    }
+}
+
+impl ScopeSource for String {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(self.as_str())
+    }
+}
+
+impl ScopeSource for Cow<'_, str> {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(&**self)
+    }
+}

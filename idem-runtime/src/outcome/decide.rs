@@ -1,0 +1,157 @@
+//! The one decision: what a sighting of the store means for a request.
+//!
+//! Every path asks here: before the transaction and in it, after a rival's win, after a lost COMMIT, while waiting,
+//! and in the plain store. The classic fault of this field is a fast path that skipped the comparison.
+
+use crate::error::{Error, Mismatch};
+use crate::fingerprint::Fingerprint;
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry};
+use crate::record::{AttemptId, Record, Status, Timestamp};
+
+/// What the store showed at one moment.
+#[derive(Debug)]
+pub(crate) struct Sighting {
+    /// The record, if there is one.
+    pub(crate) record: Option<Record>,
+    /// What came of asking for the identity's lock.
+    pub(crate) lock: Lock,
+    /// That moment, by the database's clock.
+    pub(crate) now: Timestamp,
+}
+
+/// What came of asking for the identity's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// It is this attempt's.
+    Granted,
+    /// Another attempt has it.
+    Refused,
+    /// An attempt further out in the very same transaction has it.
+    Nested,
+    /// It was not asked for: this is a mere look.
+    NotAsked,
+    /// It was asked for outside any transaction, where it means nothing.
+    NoTransaction,
+}
+
+/// What is asked of a sighting.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// The namespace, part of every fingerprint.
+    pub(crate) namespace: &'a str,
+    /// The operation now called.
+    pub(crate) operation: &'a str,
+    /// The canonical JSON of the request; `None` if the operation compares none.
+    pub(crate) request: Option<&'a [u8]>,
+    /// How a record past its retention is read.
+    pub(crate) expiry: Expiry,
+}
+
+/// What the sighting means.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// Run the body.
+    Run {
+        /// The spent record whose place the new one takes, if any.
+        replaces: Option<AttemptId>,
+        /// The number of the attempt, from 1.
+        attempt: i32,
+    },
+    /// Answer with the recorded result.
+    Replay(Box<Record>),
+    /// Answer with the recorded failure.
+    ReplayFailure(Box<Record>),
+    /// Refuse: in flight, mismatch, nested, unknown.
+    Refuse(Error),
+}
+
+/// Decides. In order: an expired or released record counts as absent; then mismatch, completed, failed, unknown, live
+/// or lapsed lease; and without a record: nested, lock refused, fresh.
+pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
+    let Sighting { record, lock, now } = sighting;
+    let mut spent = None;
+    if let Some(record) = record {
+        if is_spent(&record, now, question.expiry) {
+            spent = Some((record.attempt_id, record.attempt));
+        } else {
+            return decide_record(record, now, question);
+        }
+    }
+    match lock {
+        Lock::Nested => Decision::Refuse(Error::NestedSameKey),
+        Lock::Refused => Decision::Refuse(Error::InFlight {
+            retry_after: DEFAULT_RETRY_AFTER,
+        }),
+        Lock::NoTransaction => Decision::Refuse(Error::NotInTransaction),
+        Lock::Granted | Lock::NotAsked => Decision::Run {
+            replaces: spent.map(|(attempt_id, _)| attempt_id),
+            attempt: spent.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
+        },
+    }
+}
+
+fn is_spent(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
+    match record.status {
+        Status::Released => true,
+        Status::Completed | Status::Failed => {
+            expiry == Expiry::Strict
+                && record
+                    .expires_at
+                    .is_some_and(|expires_at| expires_at <= now)
+        }
+        Status::InProgress | Status::Unknown => false,
+    }
+}
+
+fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Decision {
+    match mismatch(&record, question) {
+        Ok(None) => {}
+        Ok(Some(mismatch)) => return Decision::Refuse(Error::Mismatch(Box::new(mismatch))),
+        Err(error) => return Decision::Refuse(error),
+    }
+    match record.status {
+        Status::Completed => Decision::Replay(Box::new(record)),
+        Status::Failed => Decision::ReplayFailure(Box::new(record)),
+        Status::Unknown => Decision::Refuse(Error::OutcomeUnknown),
+        Status::InProgress | Status::Released => Decision::Refuse(Error::InFlight {
+            // A lapsed lease is never taken over from here; whoever may do so comes back soon.
+            retry_after: record
+                .locked_until
+                .map(|until| until.since(now))
+                .filter(|left| !left.is_zero())
+                .unwrap_or(DEFAULT_RETRY_AFTER),
+        }),
+    }
+}
+
+/// How the request differs from the recorded one, if it does. Compared by the algorithm that the record names.
+fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>, Error> {
+    let submitted = match question.request {
+        Some(request) => Some(
+            Fingerprint::compute(
+                record.fingerprint_version,
+                question.namespace,
+                question.operation,
+                request,
+            )
+            .ok_or(Error::UnknownState {
+                what: "fingerprint version",
+                value: i64::from(record.fingerprint_version),
+            })?,
+        ),
+        None => None,
+    };
+    let same_request = match (record.fingerprint, submitted) {
+        (Some(recorded), Some(submitted)) => recorded == submitted,
+        // Compared only if both sides hash: an operation that stopped or began comparing keeps its old keys.
+        (None, _) | (_, None) => true,
+    };
+    if record.operation == question.operation && same_request {
+        return Ok(None);
+    }
+    let mut mismatch = Mismatch::new(record.operation.clone(), question.operation.to_owned());
+    mismatch.recorded_request.clone_from(&record.request);
+    mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
+    mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
+    Ok(Some(mismatch))
+}

@@ -1,0 +1,59 @@
+//! The outcome of asking the plain store, raw or typed.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::failure::StoredFailure;
+
+/// What [`begin`](crate::store::Bound::begin) found. `C` is the claim, `Req` and `Res` the request and result types
+/// (JSON values in the raw store).
+///
+/// On the wire it is told apart by `kind`; the claim and the recorded request stay at home.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[must_use = "a fresh claim must be committed, failed, or its transaction rolled back"]
+pub enum Outcome<C, Req, Res> {
+    /// Nobody has used the key: run, then end the claim.
+    Fresh(#[serde(skip)] C),
+    /// Another attempt is running.
+    InFlight {
+        /// When to ask again.
+        #[serde(rename = "retry_after_ms", serialize_with = "milliseconds")]
+        retry_after: Duration,
+    },
+    /// The result of an earlier attempt.
+    PriorResult {
+        /// That result.
+        value: Res,
+    },
+    /// The permanent failure of an earlier attempt.
+    PriorError {
+        /// That failure.
+        error: StoredFailure,
+    },
+    /// The key was used for something else.
+    Mismatch(TypedMismatch<Req>),
+}
+
+/// The same key with a different request.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct TypedMismatch<Req> {
+    /// The operation that claimed the key.
+    pub recorded_operation: String,
+    /// The operation now called.
+    pub submitted_operation: String,
+    /// The recorded request, if the operation keeps requests. One that no longer decodes is still a mismatch.
+    #[serde(skip)]
+    pub recorded_request: Option<Result<Req, Error>>,
+    /// The recorded fingerprint, lower-case hex.
+    pub recorded_hash: Option<String>,
+    /// The submitted fingerprint, lower-case hex.
+    pub submitted_hash: Option<String>,
+}
+
+fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,32 @@
+//! Every name that generated code may use, and no other. Not part of the public interface.
+
+pub use std::fmt::Display;
+pub use std::option::Option::{self, None, Some};
+pub use std::result::Result::{self, Err, Ok};
+pub use std::time::Duration;
+
+pub use crate::engine::contract::{Contract, contract, failures, lifts, reads, writes};
+pub use crate::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
+pub use crate::engine::request::Request;
+pub use crate::engine::unit::{Unit, unit};
+pub use crate::spec::Operation;
+
+use crate::error::Invalid;
+use crate::key::{IdempotencyKey, Minter};
+use crate::replay::Replayable;
+
+/// `key = natural(a, b)`: the key minted from what names the effect in the business itself.
+///
+/// # Errors
+/// [`Invalid`] for a blank part.
+pub fn natural(parts: &[&dyn Display]) -> Result<IdempotencyKey, Invalid> {
+    Minter::mint(parts.iter().map(|part| part.to_string()))
+}
+
+/// `signature = "keep"`: the plain result.
+///
+/// # Errors
+/// Those of `result`.
+pub fn keep<T, E>(result: Result<Replayable<T>, E>) -> Result<T, E> {
+    result.map(Replayable::into_inner)
+}

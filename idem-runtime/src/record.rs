@@ -1,0 +1,191 @@
+//! The stored row: what one attempt left for every later caller.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+
+/// Payload codec 1: JSON text in UTF-8, as `serde_json` writes it.
+pub const CODEC_JSON: i16 = 1;
+
+/// Microseconds since 1970-01-01T00:00:00Z, read from the database's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From microseconds since the epoch.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the epoch.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    fn from(at: Timestamp) -> Self {
+        let distance = Duration::from_micros(at.0.unsigned_abs());
+        if at.0 < 0 {
+            Self::UNIX_EPOCH - distance
+        } else {
+            Self::UNIX_EPOCH + distance
+        }
+    }
+}
+
+/// Names one attempt at an operation. Random, so equality is the proof that a record or a lock is ours.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AttemptId(Uuid);
+
+impl AttemptId {
+    /// A new random id.
+    pub fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
+
+    /// From a stored id.
+    pub const fn from_uuid(id: Uuid) -> Self {
+        Self(id)
+    }
+
+    /// As stored.
+    pub const fn as_uuid(self) -> Uuid {
+        self.0
+    }
+}
+
+impl fmt::Debug for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for AttemptId {
+    /// 32 lower-case hexadecimal digits: fit to be spliced into SQL text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.0.as_simple(), f)
+    }
+}
+
+/// What a record says of its operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// The body succeeded; `result` holds what it returned.
+    Completed,
+    /// The body failed for good; `failure` holds why.
+    Failed,
+    /// Lease mode: an attempt owns the key until `locked_until`.
+    InProgress,
+    /// Lease mode: an attempt lapsed and nobody knows whether its effect happened.
+    Unknown,
+    /// Lease mode: an attempt gave the key back; the next caller may claim it.
+    Released,
+}
+
+impl Status {
+    /// As stored.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Completed => 1,
+            Self::Failed => 2,
+            Self::InProgress => 3,
+            Self::Unknown => 4,
+            Self::Released => 5,
+        }
+    }
+
+    /// Reads a stored code.
+    ///
+    /// # Errors
+    /// [`Error::UnknownState`] for a code that this build does not know: it is never taken for an absent record.
+    pub fn from_code(code: i16) -> Result<Self, Error> {
+        match code {
+            1 => Ok(Self::Completed),
+            2 => Ok(Self::Failed),
+            3 => Ok(Self::InProgress),
+            4 => Ok(Self::Unknown),
+            5 => Ok(Self::Released),
+            other => Err(Error::UnknownState {
+                what: "status",
+                value: i64::from(other),
+            }),
+        }
+    }
+}
+
+/// One stored record, as a look-up by its identity found it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Record {
+    /// Written at, by the database's clock.
+    pub created_at: Timestamp,
+    /// Kept until; `None` while a lease holds it (stored as infinity, so that no purge deletes a live lease).
+    pub expires_at: Option<Timestamp>,
+    /// Lease mode: owned until.
+    pub locked_until: Option<Timestamp>,
+    /// The attempt that wrote it.
+    pub attempt_id: AttemptId,
+    /// How many attempts the key has seen, from 1.
+    pub attempt: i32,
+    /// What it says.
+    pub status: Status,
+    /// Which algorithm made `fingerprint`.
+    pub fingerprint_version: i16,
+    /// Which codec wrote the payloads.
+    pub codec: i16,
+    /// The operation that claimed the key.
+    pub operation: String,
+    /// The hash of the request; `None` if the operation compares none.
+    pub fingerprint: Option<Fingerprint>,
+    /// The canonical request, if the operation keeps it.
+    pub request: Option<Vec<u8>>,
+    /// The encoded result of a completed operation.
+    pub result: Option<Vec<u8>>,
+    /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed one.
+    pub failure: Option<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_survives_its_code_and_no_other_code_is_read() {
+        for code in -3..=9 {
+            match Status::from_code(code) {
+                Ok(status) => assert_eq!(status.code(), code),
+                Err(error) => assert!(!(1..=5).contains(&code), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_attempt_id_prints_as_hex_only() {
+        let text = AttemptId::random().to_string();
+        assert_eq!(text.len(), 32);
+        assert!(
+            text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_timestamp_before_the_epoch_is_a_time_before_the_epoch() {
+        let at = SystemTime::from(Timestamp::from_micros(-1));
+        assert_eq!(
+            SystemTime::UNIX_EPOCH.duration_since(at).unwrap(),
+            Duration::from_micros(1)
+        );
+    }
+}

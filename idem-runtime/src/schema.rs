@@ -1,0 +1,117 @@
+//! The record's table: its migrations as text, and the checks made before it is relied on.
+//!
+//! The schema is the consumer's. The same text ships as files in `migrations/`, ready for `sqlx migrate`, refinery or
+//! Flyway; nothing is created behind anybody's back. [`create_if_missing`] is for tests and first steps.
+//!
+//! The table must live where one constraint arbitrates: one writable primary, or a cluster that certifies uniqueness.
+//! Under multi-master replication two nodes accept one key twice, and no library can undo that.
+
+use std::future::Future;
+
+use crate::error::{Error, Field, Invalid, Reason};
+use crate::identity::Identity;
+use crate::key::{IdempotencyKey, Scope};
+use crate::spec::{DEFAULT_TABLE, is_table};
+use crate::store::{Ask, Session};
+
+/// The migration for PostgreSQL 14 and later, for the default table.
+#[cfg(feature = "postgres")]
+pub fn postgres() -> &'static str {
+    include_str!("../migrations/postgres/0001_idem_record.sql")
+}
+
+/// The migration for SQLite 3.37 and later, for the default table.
+#[cfg(feature = "sqlite")]
+pub fn sqlite() -> &'static str {
+    include_str!("../migrations/sqlite/0001_idem_record.sql")
+}
+
+/// A migration's text for another table: `[schema.]name`.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use idem_runtime::schema;
+///
+/// let text = schema::for_table(schema::sqlite(), "billing_record").unwrap();
+/// assert!(text.contains("CREATE TABLE billing_record ("));
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Invalid`] of [`Field::Table`] for a table that is no such identifier.
+pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
+    if !is_table(table) {
+        return Err(Invalid::new(Field::Table, Reason::Identifier));
+    }
+    let (schema, name) = table
+        .rsplit_once('.')
+        .map_or(("", table), |(schema, name)| (schema, name));
+    let dot = if schema.is_empty() { "" } else { "." };
+    // Indexes and constraints take the schema of their table and are named without it; table and view are named with it.
+    Ok(migration
+        .replace(
+            &format!("VIEW {DEFAULT_TABLE}_"),
+            &format!("VIEW {schema}{dot}{name}_"),
+        )
+        .replace(&format!("{DEFAULT_TABLE}_"), "\u{0}_")
+        .replace(DEFAULT_TABLE, table)
+        .replace('\u{0}', name))
+}
+
+/// Creates the default table, its indexes and its view, unless the table is there already. For tests and first steps;
+/// in production, run the migration.
+///
+/// # Errors
+/// The database's.
+pub async fn create_if_missing<S: Migrate>(conn: &mut S) -> Result<(), Error> {
+    create_table_if_missing(conn, DEFAULT_TABLE).await
+}
+
+/// As [`create_if_missing`], for another table.
+///
+/// # Errors
+/// [`Error::Invalid`] for a table that is no identifier; else the database's.
+pub async fn create_table_if_missing<S: Migrate>(conn: &mut S, table: &str) -> Result<(), Error> {
+    let migration = for_table(S::MIGRATION, table)?;
+    conn.create(table, migration).await
+}
+
+/// Checks that the default table is fit to arbitrate. The library does so by itself before a body first runs; call this
+/// at start-up to hear of it earlier.
+///
+/// # Errors
+/// [`Error::Schema`] saying what is unfit; and the database's.
+pub async fn verify<S: Session>(conn: &mut S) -> Result<(), Error> {
+    verify_table(conn, DEFAULT_TABLE).await
+}
+
+/// As [`verify`], for another table.
+///
+/// # Errors
+/// [`Error::Invalid`] for a table that is no identifier; else as [`verify`].
+pub async fn verify_table<S: Session>(conn: &mut S, table: &str) -> Result<(), Error> {
+    if !is_table(table) {
+        return Err(Invalid::new(Field::Table, Reason::Identifier).into());
+    }
+    let key = "verify".parse::<IdempotencyKey>()?;
+    let ask = Ask::new(
+        table.to_owned(),
+        Identity::of_operation("idem", Scope::GLOBAL, key),
+    );
+    let (_, held) = conn.look_up(&ask).await?.split(ask);
+    conn.verify(&held).await
+}
+
+/// A connection on which the table can be created. Sealed; implemented by the drivers' connections.
+#[doc(hidden)]
+pub trait Migrate: Session {
+    /// The migration of this database.
+    const MIGRATION: &'static str;
+
+    /// Creates the table, unless it is there.
+    fn create(
+        &mut self,
+        table: &str,
+        migration: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}

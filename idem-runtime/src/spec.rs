@@ -1,0 +1,251 @@
+//! An operation: its stable name, its key space and what it asks of the library.
+
+use std::time::Duration;
+
+use crate::key::limits;
+use crate::policy::{Expiry, Failures, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
+
+/// The table that an operation records in when it names none.
+pub const DEFAULT_TABLE: &str = "idem_record";
+
+/// A constant description of one operation.
+///
+/// The attribute writes one for each handler; without the attribute it is written by hand and run with
+/// [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile time:
+///
+/// ```
+/// use idem_runtime::Operation;
+/// use std::time::Duration;
+///
+/// const SHIP: Operation = Operation::new("orders", "ship").retention(Duration::from_secs(7 * 24 * 3600));
+/// ```
+///
+/// ```compile_fail
+/// # use idem_runtime::Operation;
+/// const SHIP: Operation = Operation::new("Orders!", "ship"); // not a namespace
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    namespace: &'static str,
+    name: &'static str,
+    table: &'static str,
+    policy: Policy,
+}
+
+impl Operation {
+    /// The operation `name` (1-255 characters, stable: it is stored and compared) in the key space `namespace` (1-64
+    /// of `a-z 0-9 - _`), with the default [`Policy`].
+    ///
+    /// # Panics
+    /// If either name is not as said; at compile time, in a constant.
+    pub const fn new(namespace: &'static str, name: &'static str) -> Self {
+        assert!(
+            is_namespace(namespace),
+            "a namespace has 1-64 of a-z 0-9 - _"
+        );
+        assert!(
+            is_name(name),
+            "an operation's name has 1-255 characters and no control characters"
+        );
+        Self {
+            namespace,
+            name,
+            table: DEFAULT_TABLE,
+            policy: Policy::DEFAULT,
+        }
+    }
+
+    /// How long a record lives, counted from its writing by the database's clock.
+    ///
+    /// # Panics
+    /// If zero or above 3,650 days.
+    #[must_use]
+    pub const fn retention(mut self, retention: Duration) -> Self {
+        assert!(!retention.is_zero(), "a retention is above zero");
+        assert!(
+            retention.as_secs() <= MAX_RETENTION.as_secs(),
+            "a retention is at most 3,650 days"
+        );
+        self.policy.retention = retention;
+        self
+    }
+
+    /// Lets a duplicate wait up to this long for the attempt in flight, instead of refusing it at once.
+    ///
+    /// # Panics
+    /// If zero or above 60 seconds.
+    #[must_use]
+    pub const fn wait(mut self, wait: Duration) -> Self {
+        assert!(!wait.is_zero(), "a wait is above zero");
+        assert!(
+            wait.as_secs() <= MAX_WAIT.as_secs(),
+            "a wait is at most 60 seconds"
+        );
+        self.policy.on_conflict = OnConflict::Wait(wait);
+        self
+    }
+
+    /// Records permanent failures and replays them; see [`Failure`](crate::Failure).
+    #[must_use]
+    pub const fn record_failures(mut self) -> Self {
+        self.policy.failures = Failures::Record;
+        self
+    }
+
+    /// Keeps the canonical request beside its hash, for diagnosing mismatches.
+    #[must_use]
+    pub const fn record_request(mut self) -> Self {
+        self.policy.record_request = true;
+        self
+    }
+
+    /// Lets a call without a key run, without idempotency.
+    #[must_use]
+    pub const fn optional_key(mut self) -> Self {
+        self.policy.key_required = false;
+        self
+    }
+
+    /// Compares no requests: the key alone decides.
+    #[must_use]
+    pub const fn without_fingerprint(mut self) -> Self {
+        self.policy.fingerprint = false;
+        self
+    }
+
+    /// Reads a record past its retention as absent, by the database's clock, instead of replaying it until a purge.
+    #[must_use]
+    pub const fn strict_expiry(mut self) -> Self {
+        self.policy.expiry = Expiry::Strict;
+        self
+    }
+
+    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 63 bytes, with a schema before it if need be.
+    ///
+    /// # Panics
+    /// If it is no such identifier: it is spliced into SQL text.
+    #[must_use]
+    pub const fn table(mut self, table: &'static str) -> Self {
+        assert!(
+            is_table(table),
+            "a table is [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes"
+        );
+        self.table = table;
+        self
+    }
+
+    /// The key space.
+    pub const fn namespace(&self) -> &'static str {
+        self.namespace
+    }
+
+    /// The operation's stable name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The table that it records in.
+    pub const fn table_name(&self) -> &'static str {
+        self.table
+    }
+
+    /// What it asks of the library.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}
+
+const fn is_namespace(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') {
+            return false;
+        }
+        at += 1;
+    }
+    !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
+}
+
+/// Counts the characters of UTF-8 text and refuses C0, DEL and C1 (U+0080-U+009F, in UTF-8 `C2 80` to `C2 9F`).
+const fn is_name(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut at, mut characters) = (0, 0);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        let c1 = byte == 0xC2 && bytes[at + 1] < 0xA0;
+        if byte < 0x20 || byte == 0x7F || c1 {
+            return false;
+        }
+        if byte & 0xC0 != 0x80 {
+            characters += 1;
+        }
+        at += 1;
+    }
+    characters > 0 && characters <= limits::OPERATION_MAX
+}
+
+pub(crate) const fn is_table(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut at, mut length, mut dots) = (0, 0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'.' if length > 0 && dots == 0 => {
+                dots += 1;
+                length = 0;
+            }
+            b'a'..=b'z' | b'_' => length += 1,
+            b'0'..=b'9' if length > 0 => length += 1,
+            _ => return false,
+        }
+        if length > 63 {
+            return false;
+        }
+        at += 1;
+    }
+    length > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_an_identifier_that_needs_no_quoting() {
+        for good in ["idem_record", "app.idem_record", "_a", "a1"] {
+            assert!(is_table(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a.b.c",
+            "1a",
+            "A",
+            "a b",
+            "a;drop",
+            "a\"b",
+            "é",
+            &"a".repeat(64),
+        ] {
+            assert!(!is_table(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_counted_in_characters_and_has_no_control_characters() {
+        assert!(is_name(&"é".repeat(255)));
+        assert!(!is_name(&"é".repeat(256)));
+        for bad in ["", "a\nb", "a\u{7f}", "a\u{85}b"] {
+            assert!(!is_name(bad), "{bad:?}");
+        }
+        assert!(is_name("a\u{a0}b"));
+    }
+
+    #[test]
+    #[should_panic(expected = "above zero")]
+    fn a_retention_of_zero_is_refused() {
+        let _ = Operation::new("n", "o").retention(Duration::ZERO);
+    }
+}

@@ -1,0 +1,65 @@
+//! What the engine asks of a database beyond its connections: units of work.
+
+use std::future::Future;
+
+use sqlx::{Database, Pool, Transaction};
+
+use super::session::{Ask, CommitError, Seen, Session};
+use crate::error::Error;
+
+/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database that idem supports, or its feature is off",
+    note = "turn on the feature of idem-runtime that is named after the database: `postgres` or `sqlite`"
+)]
+pub trait Backend: Database<Connection: Session> {
+    /// The database that `pool` opens, where its connections cannot tell.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if its connections do not share one database.
+    #[doc(hidden)]
+    fn home(pool: &Pool<Self>) -> Result<Option<String>, Error>;
+
+    /// A look before any transaction, where beginning one would wait for other keys.
+    #[doc(hidden)]
+    fn peek(
+        conn: &mut Self::Connection,
+        ask: &Ask,
+    ) -> impl Future<Output = Result<Option<Seen>, Error>> + Send;
+
+    /// Begins a unit of work and claims in it.
+    #[doc(hidden)]
+    fn open<'c>(
+        conn: &'c mut Self::Connection,
+        ask: &Ask,
+    ) -> impl Future<Output = Result<(Transaction<'c, Self>, Seen), Error>> + Send;
+
+    /// Begins a unit of work without a claim, for a call without a key.
+    #[doc(hidden)]
+    fn open_plain(
+        conn: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
+
+    /// Sets a savepoint in the caller's transaction and claims in it, if `ask` is given.
+    #[doc(hidden)]
+    fn join<'c>(
+        conn: &'c mut Self::Connection,
+        ask: Option<&Ask>,
+    ) -> impl Future<Output = Result<(Transaction<'c, Self>, Option<Seen>), Error>> + Send;
+
+    /// Ends a transaction that a failed `open` left on the connection.
+    #[doc(hidden)]
+    fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// COMMIT of a unit of work begun by [`Backend::open`].
+    #[doc(hidden)]
+    fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
+
+    /// Whether to try again shortly, because the database itself does not wait where it could.
+    #[doc(hidden)]
+    fn is_momentary(error: &Error) -> bool;
+
+    /// An error of a statement, folded by its code.
+    #[doc(hidden)]
+    fn fold(error: sqlx::Error) -> Error;
+}

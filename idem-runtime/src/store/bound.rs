@@ -1,0 +1,219 @@
+//! A store bound to the caller's connection for a moment.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::session::{Ask, Entry, Held, Session, Written};
+use super::typed::Store;
+use crate::error::{Error, Mismatch};
+use crate::failure::StoredFailure;
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::identity::Identity;
+use crate::key::IdempotencyKey;
+use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide};
+use crate::payload::{decode, encode, result_of, stored_failure};
+use crate::record::{AttemptId, Record, Status};
+
+/// A store on one connection. See [`Store`].
+#[derive(Debug)]
+pub struct Bound<'s, S, Req, Res> {
+    store: &'s Store<Req, Res>,
+    conn: &'s mut S,
+}
+
+/// The right to record one result, good only in the transaction that made it. Ended by exactly one of
+/// [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and [`fail_transient`](Bound::fail_transient),
+/// or by rolling its transaction back.
+#[derive(Debug)]
+#[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
+pub struct StoreClaim {
+    held: Held,
+    operation: String,
+    fingerprint: Fingerprint,
+    request: Option<Vec<u8>>,
+    replaces: Option<AttemptId>,
+    attempt: i32,
+}
+
+impl StoreClaim {
+    /// Names this attempt; the record will carry it.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.held.ask.attempt_id
+    }
+}
+
+impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
+    pub(super) fn new(store: &'s Store<Req, Res>, conn: &'s mut S) -> Self {
+        Self { store, conn }
+    }
+
+    /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a mismatch.
+    ///
+    /// # Errors
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared;
+    /// [`Error::IncompatibleState`] for a recorded result that is no `Res`; [`Error::NestedSameKey`] if this very
+    /// transaction holds the claim; [`Error::NotInTransaction`] for a fresh key outside a transaction;
+    /// [`Error::OutcomeUnknown`]; and the database's.
+    pub async fn begin(
+        &mut self,
+        key: &IdempotencyKey,
+        operation: &str,
+        request: &Req,
+    ) -> Result<Outcome<StoreClaim, Req, Res>, Error>
+    where
+        Req: Serialize + DeserializeOwned,
+        Res: DeserializeOwned,
+    {
+        let canonical = canonical_json(request)?;
+        let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
+        let question = Question {
+            namespace: self.store.namespace.as_str(),
+            operation,
+            request: Some(&canonical),
+            expiry: self.store.expiry,
+        };
+        let (sighting, held) = self.conn.claim(&ask).await?.split(ask);
+        match decide(sighting, question) {
+            Decision::Run { replaces, attempt } => {
+                let fingerprint = Fingerprint::compute(
+                    FINGERPRINT_VERSION,
+                    question.namespace,
+                    operation,
+                    &canonical,
+                )
+                .ok_or(Error::UnknownState {
+                    what: "fingerprint version",
+                    value: FINGERPRINT_VERSION.into(),
+                })?;
+                if !held.verified {
+                    self.conn.verify(&held).await?;
+                }
+                self.conn.mark(&held, false).await?;
+                Ok(Outcome::Fresh(StoreClaim {
+                    held,
+                    operation: operation.to_owned(),
+                    fingerprint,
+                    request: self.store.record_request.then_some(canonical),
+                    replaces,
+                    attempt,
+                }))
+            }
+            Decision::Replay(record) => Ok(Outcome::PriorResult {
+                value: result_of(&record)?,
+            }),
+            Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
+                error: stored_failure(&record)?,
+            }),
+            Decision::Refuse(Error::InFlight { retry_after }) => {
+                Ok(Outcome::InFlight { retry_after })
+            }
+            Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
+            Decision::Refuse(error) => Err(error),
+        }
+    }
+
+    /// Records the result. It stands once the caller commits.
+    ///
+    /// # Errors
+    /// [`Error::TransactionEnded`] if the transaction that claimed is over; [`Error::TransactionAborted`] if a statement
+    /// in it had failed; [`Error::FreshTransactionNeeded`] if a rival has won; [`Error::NotStorable`]; and the
+    /// database's. After an error, roll the transaction back.
+    pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<(), Error>
+    where
+        Res: Serialize,
+    {
+        let bytes = encode(&claim.operation, result)?;
+        self.record(claim, Status::Completed, &bytes).await
+    }
+
+    /// Records a permanent failure, to be replayed. The caller answers for its own writes: they stand if it commits.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub async fn fail_permanent(
+        &mut self,
+        claim: StoreClaim,
+        failure: &StoredFailure,
+    ) -> Result<(), Error> {
+        let bytes = encode(&claim.operation, failure)?;
+        self.record(claim, Status::Failed, &bytes).await
+    }
+
+    /// Gives the claim back: nothing is recorded, and the key is fresh for whoever asks next.
+    ///
+    /// # Errors
+    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer good; the claim is
+    /// gone all the same.
+    pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
+        self.conn.release(claim.held).await
+    }
+
+    /// Reads a record, expired or not, for operators and status pages.
+    ///
+    /// # Errors
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the database's.
+    pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
+        let ask = Ask::new(self.store.table.clone(), self.identity(key, "get")?);
+        Ok(self.conn.look_up(&ask).await?.record)
+    }
+
+    /// Deletes up to `limit` expired records of the table, of every namespace; returns how many.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn purge_expired(&mut self, limit: u32) -> Result<u64, Error> {
+        self.conn.purge(&self.store.table, limit).await
+    }
+
+    fn identity(&self, key: &IdempotencyKey, operation: &str) -> Result<Identity, Error> {
+        match key.scope() {
+            Some(scope) => Ok(Identity::new(
+                &self.store.namespace,
+                scope.clone(),
+                key.clone(),
+            )),
+            None => Err(Error::ScopeMissing {
+                operation: operation.to_owned().into(),
+            }),
+        }
+    }
+
+    async fn record(
+        &mut self,
+        claim: StoreClaim,
+        status: Status,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        let failed = status == Status::Failed;
+        let entry = Entry {
+            status,
+            operation: &claim.operation,
+            fingerprint: Some(claim.fingerprint),
+            request: claim.request.as_deref(),
+            result: (!failed).then_some(payload),
+            failure: failed.then_some(payload),
+            retention: i64::try_from(self.store.retention.as_micros()).unwrap_or(i64::MAX),
+            replaces: claim.replaces,
+            attempt: claim.attempt,
+        };
+        self.conn.unmark(&claim.held, false).await?;
+        match self.conn.write(&claim.held, &entry).await? {
+            Written::Done => Ok(()),
+            Written::Rival => Err(Error::FreshTransactionNeeded),
+        }
+    }
+}
+
+fn typed<Req: DeserializeOwned>(mismatch: Mismatch) -> TypedMismatch<Req> {
+    let recorded_request = mismatch
+        .recorded_request
+        .as_deref()
+        .map(|bytes| decode(&mismatch.recorded_operation, bytes));
+    TypedMismatch {
+        recorded_request,
+        recorded_operation: mismatch.recorded_operation,
+        submitted_operation: mismatch.submitted_operation,
+        recorded_hash: mismatch.recorded_hash,
+        submitted_hash: mismatch.submitted_hash,
+    }
+}

@@ -1,0 +1,19 @@
+//! Where records are kept: one protocol, a dialect for each database, and the store without the engine.
+
+mod backend;
+mod bound;
+pub(crate) mod running;
+pub(crate) mod session;
+mod typed;
+
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+pub use self::backend::Backend;
+pub use self::bound::{Bound, StoreClaim};
+pub use self::session::Session;
+pub(crate) use self::session::{Ask, CommitError, Entry, Held, Written};
+pub use self::typed::{RawStore, Store};
+pub use crate::outcome::{Outcome, TypedMismatch};

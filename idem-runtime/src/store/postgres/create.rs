@@ -1,0 +1,32 @@
+//! The table, for tests and first steps.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
+
+use super::code::fold;
+use crate::error::Error;
+use crate::schema::Migrate;
+
+/// Serialises those who create at once: `IF NOT EXISTS` alone does not.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7596834512190837161)";
+
+impl Migrate for PgConnection {
+    const MIGRATION: &'static str =
+        include_str!("../../../migrations/postgres/0001_idem_record.sql");
+
+    async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
+        let mut tx = self.begin().await.map_err(fold)?;
+        tx.execute(LOCK).await.map_err(fold)?;
+        let missing: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NULL")
+            .bind(table)
+            .fetch_one(&mut *tx)
+            .await
+            .map_err(fold)?;
+        if missing {
+            tx.execute(sqlx::raw_sql(AssertSqlSafe(migration)))
+                .await
+                .map_err(fold)?;
+        }
+        tx.commit().await.map_err(fold)
+    }
+}

@@ -1,0 +1,203 @@
+//! PostgreSQL: an advisory lock to be quick, one INSERT at the end to be right.
+//!
+//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run: BEGIN, setting and
+//! lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT under the witness; COMMIT.
+//!
+//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the transaction or the
+//! savepoint exactly as the lock does. It lists `mark:attempt` for each claim; an INSERT that does not find its own
+//! attempt there writes nothing.
+
+mod code;
+mod create;
+mod purge;
+mod row;
+pub(crate) mod sql;
+mod unit;
+mod verify;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+
+use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use crate::error::{Error, SchemaFault};
+use crate::fingerprint::FINGERPRINT_VERSION;
+use crate::outcome::Lock;
+use crate::record::CODEC_JSON;
+
+impl Sealed for PgConnection {}
+
+impl Session for PgConnection {
+    fn has_transaction(&self) -> bool {
+        self.is_in_transaction()
+    }
+
+    async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        let answer: String = sqlx::query_scalar(AssertSqlSafe(sql::join()))
+            .bind(ask.mark.to_string())
+            .bind(ask.attempt_id.to_string())
+            .bind(ask.mark.lock_number())
+            .fetch_one(&mut *self)
+            .await
+            .map_err(code::fold)?;
+        let (mut seen, held) = look(self, ask).await?;
+        seen.lock = match answer.as_str() {
+            "nested" => Lock::Nested,
+            "refused" => Lock::Refused,
+            _ if held.contains(&ask.attempt_id.to_string()) => Lock::Granted,
+            // A setting local to the transaction that is gone by the next statement: there was no transaction.
+            _ => Lock::NoTransaction,
+        };
+        Ok(seen)
+    }
+
+    async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        look(self, ask).await.map(|(seen, _)| seen)
+    }
+
+    async fn verify(&mut self, held: &Held) -> Result<(), Error> {
+        verify::table(self, &held.ask.table, held.place).await
+    }
+
+    async fn mark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
+        // The witness is the setting; a savepoint is only needed where the body's writes may be undone alone.
+        if undo {
+            self.execute_own(format!("SAVEPOINT {}", held.ask.savepoint()))
+                .await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
+        if undo {
+            self.execute_own(format!("ROLLBACK TO SAVEPOINT {}", held.ask.savepoint()))
+                .await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
+        let ask = &held.ask;
+        let result = sqlx::query(AssertSqlSafe(sql::write(
+            &ask.table,
+            entry.replaces.is_some(),
+        )))
+        .bind(ask.attempt_id.to_string())
+        .bind(held.place)
+        .bind(ask.attempt_id.as_uuid())
+        .bind(entry.attempt)
+        .bind(entry.status.code())
+        .bind(FINGERPRINT_VERSION)
+        .bind(CODEC_JSON)
+        .bind(ask.identity.namespace())
+        .bind(ask.identity.scope().as_str())
+        .bind(ask.identity.key().as_str())
+        .bind(entry.operation)
+        .bind(
+            entry
+                .fingerprint
+                .as_ref()
+                .map(|hash| hash.as_bytes().as_slice()),
+        )
+        .bind(entry.request)
+        .bind(entry.result)
+        .bind(entry.failure)
+        .bind(entry.retention)
+        .bind(entry.replaces.map(|id| id.as_uuid()))
+        .execute(&mut *self)
+        .await;
+        match result {
+            Ok(done) if done.rows_affected() == 1 => Ok(Written::Done),
+            Ok(_) => self.why_no_row(held, entry).await,
+            Err(error) if code::is_our_conflict(&error, &ask.table) => Ok(Written::Rival),
+            // The table is not where it was: the body moved `search_path`, or dropped it.
+            Err(error) if code::is_missing_table(&error) => Err(Error::TransactionEnded),
+            Err(error) => Err(code::fold(error)),
+        }
+    }
+
+    async fn release(&mut self, held: Held) -> Result<(), Error> {
+        let claim = format!("{}:{},", held.ask.mark, held.ask.attempt_id);
+        sqlx::query(AssertSqlSafe(sql::release()))
+            .bind(claim)
+            .execute(self)
+            .await
+            .map_err(code::fold)?;
+        Ok(())
+    }
+
+    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, limit).await
+    }
+}
+
+/// What the methods of [`Session`] share.
+trait Own {
+    async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
+    async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error>;
+}
+
+impl Own for PgConnection {
+    async fn execute_own(&mut self, statement: String) -> Result<(), Error> {
+        self.execute(AssertSqlSafe(statement))
+            .await
+            .map_err(code::fold)?;
+        Ok(())
+    }
+
+    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a trigger.
+    async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
+        let ours: bool = sqlx::query_scalar(AssertSqlSafe(sql::witness(&held.ask.table)))
+            .bind(held.ask.attempt_id.to_string())
+            .bind(held.place)
+            .fetch_one(self)
+            .await
+            .map_err(|error| {
+                if code::is_missing_table(&error) {
+                    Error::TransactionEnded
+                } else {
+                    code::fold(error)
+                }
+            })?;
+        match (ours, entry.replaces) {
+            (false, _) => Err(Error::TransactionEnded),
+            (true, Some(_)) => Ok(Written::Rival),
+            (true, None) => Err(Error::RecordNotWritten),
+        }
+    }
+}
+
+/// The look-up, and the claims held in this transaction.
+async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
+    let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
+        .bind(ask.identity.namespace())
+        .bind(ask.identity.scope().as_str())
+        .bind(ask.identity.key().as_str())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| {
+            if code::is_missing_table(&error) {
+                SchemaFault::TableMissing {
+                    table: ask.table.to_string(),
+                }
+                .into()
+            } else {
+                code::fold(error)
+            }
+        })?;
+    let place: i64 = row.try_get("place").map_err(code::fold)?;
+    let verified: String = row.try_get("verified").map_err(code::fold)?;
+    let isolation: String = row.try_get("isolation").map_err(code::fold)?;
+    let seen = Seen {
+        record: row::record(&row)?,
+        lock: Lock::NotAsked,
+        now: row::timestamp(&row, "now")?,
+        place,
+        snapshot: !isolation.starts_with("read "),
+        verified: verified.parse() == Ok(place),
+        running: None,
+        home: None,
+    };
+    Ok((seen, row.try_get("held").map_err(code::fold)?))
+}

@@ -1,0 +1,97 @@
+//! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
+
+use super::super::session::Ask;
+use crate::fast_check;
+
+/// BEGIN, the witness and the lock, in one round trip.
+///
+/// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is made only if this
+/// statement's own BEGIN began the transaction (`now()` stands still in one): else the connection was inside one.
+pub(super) fn begin(ask: &Ask) -> String {
+    let Ask {
+        mark, attempt_id, ..
+    } = ask;
+    let lock = if fast_check::is_on() {
+        format!("pg_try_advisory_xact_lock({})", mark.lock_number())
+    } else {
+        "true".into()
+    };
+    format!(
+        "BEGIN READ WRITE; SELECT CASE WHEN now() = statement_timestamp() THEN \
+         set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true) END"
+    )
+}
+
+/// BEGIN for a call without a key.
+pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE";
+
+/// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or `nested`.
+pub(super) fn join() -> String {
+    let lock = if fast_check::is_on() {
+        "pg_try_advisory_xact_lock($3)"
+    } else {
+        "$3::bigint IS NOT NULL"
+    };
+    format!(
+        "SELECT CASE WHEN position($1 || ':' IN held) > 0 THEN 'nested' \
+         WHEN {lock} THEN left(set_config('idem.held', held || $1 || ':' || $2 || ',', true), 0) || 'granted' \
+         ELSE 'refused' END \
+         FROM (SELECT coalesce(current_setting('idem.held', true), '') AS held) AS claims"
+    )
+}
+
+/// Takes one claim off the list.
+pub(super) fn release() -> String {
+    "SELECT set_config('idem.held', replace(coalesce(current_setting('idem.held', true), ''), $1, ''), true)".into()
+}
+
+/// The look-up. One row always: what the session knows, and the record's columns or nulls.
+pub(super) fn look_up(table: &str) -> String {
+    format!(
+        "SELECT coalesce(current_setting('idem.held', true), '') AS held, \
+         coalesce(current_setting('idem.verified', true), '') AS verified, \
+         current_setting('transaction_isolation') AS isolation, \
+         '{table}'::regclass::oid::bigint AS place, \
+         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, \
+         (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at, \
+         CASE WHEN isfinite(r.expires_at) THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint END AS expires_at, \
+         (extract(epoch FROM r.locked_until) * 1000000)::bigint AS locked_until, \
+         r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
+         r.request, r.result, r.failure \
+         FROM (VALUES (1)) AS one (n) \
+         LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3"
+    )
+}
+
+/// The record, as the last statement before COMMIT.
+///
+/// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement compares it again
+/// with what was seen; a rival that was quicker leaves nothing to do.
+pub(super) fn write(table: &str, replaces: bool) -> String {
+    let mut text = format!(
+        "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
+         namespace, scope, key, operation, fingerprint, request, result, failure) \
+         SELECT clock.now, clock.now + $16 * interval '1 microsecond', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 \
+         FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock \
+         WHERE {WITNESS} AND '{table}'::regclass::oid::bigint = $2 AND ($17::uuid IS NULL) = {}",
+        !replaces,
+    );
+    if replaces {
+        text.push_str(
+            " ON CONFLICT (namespace, scope, key) DO UPDATE SET created_at = excluded.created_at, \
+             expires_at = excluded.expires_at, locked_until = NULL, attempt_id = excluded.attempt_id, \
+             attempt = excluded.attempt, status = excluded.status, fingerprint_version = excluded.fingerprint_version, \
+             codec = excluded.codec, operation = excluded.operation, fingerprint = excluded.fingerprint, \
+             request = excluded.request, result = excluded.result, failure = excluded.failure \
+             WHERE r.attempt_id = $17 AND (r.status = 5 OR r.expires_at <= clock_timestamp())",
+        );
+    }
+    text
+}
+
+/// Whether the claim is still held and the table still the one seen.
+pub(super) fn witness(table: &str) -> String {
+    format!("SELECT {WITNESS} AND '{table}'::regclass::oid::bigint = $2")
+}
+
+const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";

@@ -1,0 +1,90 @@
+//! The keys that run in this process: a fast check for databases without a lock to try.
+//!
+//! It only makes the common case quick. Take it away and the database still arbitrates.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use crate::identity::Mark;
+
+static RUNNING: LazyLock<Mutex<HashMap<Place, Runner>>> = LazyLock::new(Mutex::default);
+
+/// Which identity, in which database. The mark covers table, namespace, scope and key.
+type Place = (String, Mark);
+
+/// Which connection runs it: an address that is unique while the connection lives.
+type Runner = usize;
+
+/// The right to run one identity in this process, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Running {
+    place: Place,
+}
+
+/// Why an identity cannot run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Another connection of this process runs it.
+    Elsewhere,
+    /// This very connection runs it.
+    Here,
+}
+
+impl Running {
+    /// Enters the identity, unless it is in already.
+    pub(crate) fn enter(database: &str, mark: Mark, runner: Runner) -> Result<Self, Refused> {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (database.to_owned(), mark);
+        match running.get(&place) {
+            Some(&other) if other == runner => Err(Refused::Here),
+            Some(_) => Err(Refused::Elsewhere),
+            None => {
+                running.insert(place.clone(), runner);
+                Ok(Self { place })
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Identity;
+    use crate::key::{IdempotencyKey, Scope};
+
+    fn mark(key: &str) -> Mark {
+        let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
+        Identity::of_operation("running", Scope::GLOBAL, key).mark("t")
+    }
+
+    #[test]
+    fn one_runner_at_a_time_and_the_next_after_its_drop() {
+        let first = Running::enter("db", mark("a"), 1).unwrap();
+        assert_eq!(
+            Running::enter("db", mark("a"), 2).unwrap_err(),
+            Refused::Elsewhere
+        );
+        assert_eq!(
+            Running::enter("db", mark("a"), 1).unwrap_err(),
+            Refused::Here
+        );
+        drop(first);
+        assert!(Running::enter("db", mark("a"), 2).is_ok());
+    }
+
+    #[test]
+    fn other_keys_and_other_databases_are_not_in_the_way() {
+        let _first = Running::enter("db", mark("b"), 1).unwrap();
+        assert!(Running::enter("db", mark("c"), 1).is_ok());
+        assert!(Running::enter("other", mark("b"), 2).is_ok());
+    }
+}

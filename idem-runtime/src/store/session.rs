@@ -1,0 +1,180 @@
+//! What the engine and the plain store ask of a connection, whatever the database.
+//!
+//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the protocol has one
+//! home.
+
+use std::future::Future;
+
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::identity::{Identity, Mark};
+use crate::outcome::{Lock, Sighting};
+use crate::record::{AttemptId, Record, Status, Timestamp};
+use crate::store::running::Running;
+
+/// One attempt's question to the store: which identity, in which table, asked by whom.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub(crate) table: std::borrow::Cow<'static, str>,
+    pub(crate) identity: Identity,
+    pub(crate) mark: Mark,
+    pub(crate) attempt_id: AttemptId,
+    /// The database that a pool opens, where only the pool knows it (SQLite's shared memory).
+    pub(crate) home: Option<String>,
+}
+
+impl Ask {
+    pub(crate) fn new(
+        table: impl Into<std::borrow::Cow<'static, str>>,
+        identity: Identity,
+    ) -> Self {
+        let table = table.into();
+        let mark = identity.mark(&table);
+        Self {
+            table,
+            identity,
+            mark,
+            attempt_id: AttemptId::random(),
+            home: None,
+        }
+    }
+
+    /// The same question asked by a new attempt: nothing that an earlier attempt held counts as this one's.
+    pub(crate) fn anew(&self) -> Self {
+        Self {
+            attempt_id: AttemptId::random(),
+            ..self.clone()
+        }
+    }
+
+    /// The name of the savepoint before the body: no other attempt's, and nothing but letters and hex.
+    pub(crate) fn savepoint(&self) -> String {
+        format!("idem_{}", self.attempt_id)
+    }
+}
+
+/// What a look at the store showed.
+#[derive(Debug)]
+pub struct Seen {
+    /// What the decision is made from.
+    pub(crate) record: Option<Record>,
+    pub(crate) lock: Lock,
+    pub(crate) now: Timestamp,
+    /// Which table it was: on PostgreSQL its oid. The record is written to this one or to none.
+    pub(crate) place: i64,
+    /// Whether this transaction reads from one snapshot, taken before the lock.
+    pub(crate) snapshot: bool,
+    /// Whether this table is known to be fit to arbitrate.
+    pub(crate) verified: bool,
+    /// Keeps other attempts of this process away, where the database has no lock to try.
+    pub(crate) running: Option<Running>,
+    /// The database looked at, where its name is known: SQLite's file.
+    pub(crate) home: Option<String>,
+}
+
+impl Seen {
+    /// Splits what is decided from what is held.
+    pub(crate) fn split(self, ask: Ask) -> (Sighting, Held) {
+        let sighting = Sighting {
+            record: self.record,
+            lock: self.lock,
+            now: self.now,
+        };
+        let held = Held {
+            ask,
+            place: self.place,
+            snapshot: self.snapshot,
+            verified: self.verified,
+            running: self.running,
+        };
+        (sighting, held)
+    }
+}
+
+/// What an attempt holds while its body runs.
+#[derive(Debug)]
+pub struct Held {
+    pub(crate) ask: Ask,
+    pub(crate) place: i64,
+    pub(crate) snapshot: bool,
+    pub(crate) verified: bool,
+    #[allow(dead_code, reason = "held for its Drop")]
+    pub(crate) running: Option<Running>,
+}
+
+/// The record to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    pub(crate) status: Status,
+    pub(crate) operation: &'a str,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) request: Option<&'a [u8]>,
+    pub(crate) result: Option<&'a [u8]>,
+    pub(crate) failure: Option<&'a [u8]>,
+    /// Microseconds.
+    pub(crate) retention: i64,
+    /// The spent record whose place this one takes.
+    pub(crate) replaces: Option<AttemptId>,
+    pub(crate) attempt: i32,
+}
+
+/// What came of writing the record.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    /// One row, ours.
+    Done,
+    /// Another attempt's record stands there.
+    Rival,
+}
+
+/// What came of COMMIT, when it is not plainly done.
+#[derive(Debug)]
+pub enum CommitError {
+    /// Everything was rolled back.
+    RolledBack(Error),
+    /// No answer, or one that leaves it open.
+    Ambiguous(sqlx::Error),
+}
+
+pub(crate) mod sealed {
+    /// Keeps the traits of this module to this crate.
+    pub trait Sealed {}
+}
+
+/// A connection that a store can work on. Sealed; implemented by the drivers' connections.
+#[doc(hidden)]
+pub trait Session: sealed::Sealed + Send {
+    /// Whether a transaction is open, as the driver knows it.
+    fn has_transaction(&self) -> bool;
+
+    /// In the open transaction: asks for the identity's lock, then looks its record up.
+    fn claim(&mut self, ask: &Ask) -> impl Future<Output = Result<Seen, Error>> + Send;
+
+    /// Looks the record up, without asking for anything.
+    fn look_up(&mut self, ask: &Ask) -> impl Future<Output = Result<Seen, Error>> + Send;
+
+    /// Checks that the table seen is fit to arbitrate, and remembers that it is.
+    fn verify(&mut self, held: &Held) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Marks the place before the body. `undo` says whether the body's writes may have to be taken back alone.
+    fn mark(&mut self, held: &Held, undo: bool) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// After the body: proves that the mark is still there, where it is the witness; with `undo`, takes back what was
+    /// written since.
+    fn unmark(&mut self, held: &Held, undo: bool)
+    -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Writes the record, under the witness that the transaction is still the one that claimed.
+    fn write(
+        &mut self,
+        held: &Held,
+        entry: &Entry<'_>,
+    ) -> impl Future<Output = Result<Written, Error>> + Send;
+
+    /// Gives a claim back inside its transaction.
+    fn release(&mut self, held: Held) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Deletes up to `limit` expired records of every namespace; returns how many.
+    fn purge(&mut self, table: &str, limit: u32)
+    -> impl Future<Output = Result<u64, Error>> + Send;
+}

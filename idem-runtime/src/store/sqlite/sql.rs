@@ -1,0 +1,67 @@
+//! Every statement's text. Only a checked table name is ever spliced in.
+
+/// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no finer).
+const NOW: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
+
+/// Schema and name of a table.
+pub(super) fn parts(table: &str) -> (&str, &str) {
+    table.split_once('.').unwrap_or(("main", table))
+}
+
+fn full(table: &str) -> String {
+    let (schema, name) = parts(table);
+    format!("{schema}.{name}")
+}
+
+/// Writes nothing, and takes the write lock.
+pub(super) fn take_write_lock(table: &str) -> String {
+    format!("DELETE FROM {} WHERE 0", full(table))
+}
+
+/// The look-up. One row always: the clock, the file, the table's definition, and the record's columns or nulls.
+pub(super) fn look_up(table: &str) -> String {
+    let (schema, name) = parts(table);
+    format!(
+        "SELECT {NOW} AS now, \
+         coalesce((SELECT file FROM pragma_database_list WHERE name = '{schema}'), '') AS file, \
+         coalesce((SELECT group_concat(sql, ';') FROM {schema}.sqlite_schema WHERE tbl_name = '{name}'), '') AS definition, \
+         r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, r.attempt_id, \
+         r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, r.result, r.failure \
+         FROM (SELECT 1) AS one \
+         LEFT JOIN {schema}.{name} AS r ON r.namespace = ?1 AND r.scope = ?2 AND r.key = ?3"
+    )
+}
+
+/// The record, as the last statement before COMMIT. Where a spent record is replaced, the same statement compares it
+/// again with what was seen.
+pub(super) fn write(table: &str, replaces: bool) -> String {
+    let (conflict, guard) = if replaces {
+        (
+            "ON CONFLICT (namespace, scope, key) DO UPDATE SET created_at = excluded.created_at, \
+             expires_at = excluded.expires_at, locked_until = NULL, attempt_id = excluded.attempt_id, \
+             attempt = excluded.attempt, status = excluded.status, fingerprint_version = excluded.fingerprint_version, \
+             codec = excluded.codec, operation = excluded.operation, fingerprint = excluded.fingerprint, \
+             request = excluded.request, result = excluded.result, failure = excluded.failure",
+            format!(" WHERE r.attempt_id = ?15 AND (r.status = 5 OR r.expires_at <= {NOW})"),
+        )
+    } else {
+        ("", String::new())
+    };
+    format!(
+        "INSERT INTO {} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
+         namespace, scope, key, operation, fingerprint, request, result, failure) \
+         SELECT {NOW}, {NOW} + ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 \
+         WHERE (?15 IS NULL) = {} {conflict}{guard}",
+        full(table),
+        u8::from(!replaces),
+    )
+}
+
+/// One batch of what has expired; leases and unknown outcomes are not touched.
+pub(super) fn purge(table: &str) -> String {
+    let table = full(table);
+    format!(
+        "DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} \
+         WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT ?1)"
+    )
+}

@@ -1,0 +1,96 @@
+//! Is the table fit to arbitrate? Asked once for each definition that this process meets.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteConnection;
+
+use super::code::fold;
+use super::sql::parts;
+use crate::error::{Error, SchemaFault};
+
+/// Definitions found fit. A check is a function of the definition alone.
+static KNOWN: LazyLock<RwLock<HashSet<String>>> = LazyLock::new(RwLock::default);
+
+/// Whether a table of this definition was found fit before.
+pub(super) fn is_known(definition: &str) -> bool {
+    KNOWN
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .contains(definition)
+}
+
+/// Why a look-up's statement is wrong: no table, or a column that is missing.
+pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
+    match definition(conn, table).await {
+        Ok(None) => SchemaFault::TableMissing {
+            table: table.to_owned(),
+        }
+        .into(),
+        Ok(Some(_)) => SchemaFault::Columns {
+            table: table.to_owned(),
+        }
+        .into(),
+        Err(_) => Error::Database(error.into()),
+    }
+}
+
+/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), all three NOT NULL (a null equals no
+/// null, so two records would fit) and compared byte for byte.
+const CHECK: &str = "\
+    SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
+        WHERE i.\"unique\" = 1 AND i.partial = 0 \
+          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1) = 3 \
+          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 AND x.coll = 'BINARY' \
+               AND x.name IN ('namespace', 'scope', 'key')) = 3) AS arbiter, \
+      (SELECT w.name FROM (SELECT 'namespace' AS name UNION ALL SELECT 'scope' UNION ALL SELECT 'key') AS w \
+        LEFT JOIN pragma_table_info(?1, ?2) AS c ON c.name = w.name \
+        WHERE coalesce(c.\"notnull\", 0) = 0 LIMIT 1) AS nullable";
+
+pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
+    let (schema, name) = parts(table);
+    let named = table.to_owned();
+    let Some(definition) = definition(conn, table).await? else {
+        return Err(SchemaFault::TableMissing { table: named }.into());
+    };
+    let row = sqlx::query(CHECK)
+        .bind(name)
+        .bind(schema)
+        .fetch_one(conn)
+        .await
+        .map_err(fold)?;
+    if let Some(column) = row.try_get::<Option<String>, _>("nullable").map_err(fold)? {
+        return Err(SchemaFault::Column {
+            table: named,
+            column,
+            fault: "must be NOT NULL",
+        }
+        .into());
+    }
+    // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing ours.
+    let overwrites = definition.to_ascii_uppercase().contains("ON CONFLICT");
+    if overwrites || !row.try_get::<bool, _>("arbiter").map_err(fold)? {
+        return Err(SchemaFault::NoArbiter { table: named }.into());
+    }
+    KNOWN
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(definition);
+    Ok(())
+}
+
+/// The text that defines the table, its indexes and triggers; `None` if there is no such table.
+pub(super) async fn definition(
+    conn: &mut SqliteConnection,
+    table: &str,
+) -> Result<Option<String>, Error> {
+    let (schema, name) = parts(table);
+    let statement =
+        format!("SELECT group_concat(sql, ';') FROM {schema}.sqlite_schema WHERE tbl_name = ?1");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+        .bind(name)
+        .fetch_one(conn)
+        .await
+        .map_err(fold)
+}

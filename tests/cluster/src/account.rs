@@ -1,0 +1,67 @@
+//! The account that runs the server: `initdb` and `postgres` refuse to work for root.
+
+use std::fs;
+use std::io;
+use std::process::Command;
+
+/// Whether this process runs as root.
+///
+/// # Errors
+///
+/// `id` could not be run.
+pub fn is_root() -> io::Result<bool> {
+    Ok(Command::new("id").arg("-u").output()?.stdout == b"0\n")
+}
+
+/// An account from `/etc/passwd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl Account {
+    /// The account to which root steps down: `postgres` if there is one, else `nobody`.
+    pub(crate) fn unprivileged() -> io::Result<Self> {
+        let passwd = fs::read_to_string("/etc/passwd")?;
+        ["postgres", "nobody"]
+            .into_iter()
+            .find_map(|name| Self::named(name, &passwd))
+            .ok_or_else(|| {
+                io::Error::other(
+                    "PostgreSQL does not run as root, and /etc/passwd has neither `postgres` nor `nobody`",
+                )
+            })
+    }
+
+    fn named(name: &str, passwd: &str) -> Option<Self> {
+        passwd.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next()? == name).then_some(())?;
+            let (_password, uid, gid) = (fields.next()?, fields.next()?, fields.next()?);
+            Some(Self {
+                uid: uid.parse().ok()?,
+                gid: gid.parse().ok()?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Account;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\n\
+                          postgresql:x:7:7::/:/bin/sh\n\
+                          nobody:x:65534:65533:nobody:/:/bin/false\n";
+
+    #[test]
+    fn an_account_is_found_by_its_whole_name() {
+        let nobody = Account {
+            uid: 65534,
+            gid: 65533,
+        };
+        assert_eq!(Account::named("nobody", PASSWD), Some(nobody));
+        assert_eq!(Account::named("postgres", PASSWD), None);
+    }
+}

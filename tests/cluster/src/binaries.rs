@@ -1,0 +1,76 @@
+//! Where the machine keeps PostgreSQL's server programs.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory that holds `initdb`, `postgres` and their kin.
+#[derive(Clone, Debug)]
+pub struct Binaries(PathBuf);
+
+impl Binaries {
+    /// The variables that name the directory, in the order in which they are asked.
+    pub const VARIABLES: [&str; 2] = ["IDEM_PG_BIN", "PG_BIN"];
+
+    /// Finds the server programs: where a variable says, else the newest of
+    /// `/usr/lib/postgresql/*/bin`, else where `pg_config` says.
+    ///
+    /// # Errors
+    ///
+    /// A variable names a directory without a server, or there is none on this machine. The text
+    /// says which, and what to install.
+    pub fn find() -> io::Result<Self> {
+        for variable in Self::VARIABLES {
+            if let Some(dir) = env::var_os(variable).filter(|dir| !dir.is_empty()) {
+                let dir = PathBuf::from(dir);
+                return Self::at(&dir).ok_or_else(|| {
+                    let dir = dir.display();
+                    io::Error::other(format!("{variable} is {dir}, which holds no `initdb`"))
+                });
+            }
+        }
+        newest_of_debian()
+            .and_then(|dir| Self::at(&dir))
+            .or_else(|| Self::at(&told_by_pg_config()?))
+            .ok_or_else(|| {
+                io::Error::other(
+                    "no PostgreSQL server on this machine: install the package `postgresql`, \
+                     or name the directory of `initdb` in PG_BIN",
+                )
+            })
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    // A client-only installation has the directory, and `pg_config`, without a server.
+    fn at(dir: &Path) -> Option<Self> {
+        ["initdb", "postgres", "pg_ctl"]
+            .iter()
+            .all(|program| dir.join(program).is_file())
+            .then(|| Self(dir.to_owned()))
+    }
+}
+
+fn newest_of_debian() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    versions
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let major: u32 = path.file_name()?.to_str()?.parse().ok()?;
+            let bin = path.join("bin");
+            Binaries::at(&bin).map(|_| (major, bin))
+        })
+        .max()
+        .map(|(_, bin)| bin)
+}
+
+fn told_by_pg_config() -> Option<PathBuf> {
+    let output = Command::new("pg_config").arg("--bindir").output().ok()?;
+    let dir = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| PathBuf::from(dir.trim()))
+}

@@ -1,0 +1,164 @@
+//! A private server and what a test may do to it.
+
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::keeper::Keeper;
+use crate::options::line;
+use crate::{Options, template};
+
+/// A PostgreSQL server of this process alone. Dropping it stops the server at once and removes
+/// its directory; so does the end of the process, whatever ends it.
+///
+/// Its one account is the superuser `postgres`, trusted without a password on the socket and on
+/// the port of 127.0.0.1. Port and directory stay the same for its life, across restarts.
+#[derive(Debug)]
+pub struct Cluster {
+    keeper: Keeper,
+    options: Options,
+    port: u16,
+}
+
+impl Cluster {
+    /// Starts a server on a fresh data directory and returns when it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// There is no PostgreSQL server on this machine, or it did not start; the text has its log.
+    pub fn start(options: Options) -> io::Result<Self> {
+        Self::start_on_copy(&template::to_copy()?, options)
+    }
+
+    pub(crate) fn start_on_copy(data: &Path, options: Options) -> io::Result<Self> {
+        Self::serve(options, &format!("copy {}", data.display()))
+    }
+
+    /// Starts a hot standby that follows `primary` under the application name `standby`.
+    ///
+    /// # Errors
+    ///
+    /// The primary does not run, or the standby did not start; the text has the logs.
+    pub fn standby_of(primary: &Self) -> io::Result<Self> {
+        let link = format!(
+            "follow host={} port={} user=postgres application_name=standby",
+            primary.socket_dir().display(),
+            primary.port,
+        );
+        Self::serve(primary.options.clone(), &link)
+    }
+
+    fn serve(options: Options, origin: &str) -> io::Result<Self> {
+        let mut keeper = Keeper::start()?;
+        keeper.order(origin)?;
+        let mut attempts = 0;
+        loop {
+            let port = free_port()?;
+            configure(&keeper, &options, port)?;
+            match keeper.order("start") {
+                Ok(()) => {
+                    return Ok(Self {
+                        keeper,
+                        options,
+                        port,
+                    });
+                }
+                // Another process may have taken the port since it was found free.
+                Err(error) if attempts == 2 => return Err(error),
+                Err(_) => attempts += 1,
+            }
+        }
+    }
+
+    /// The URL of a database of this server, by TCP. The database `postgres` always exists.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The directory of the Unix socket, to be used together with [`port`](Self::port).
+    pub fn socket_dir(&self) -> &Path {
+        self.keeper.dir()
+    }
+
+    /// The port on 127.0.0.1, which also names the socket.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Stops the server in good order; open connections are ended, their transactions undone.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.keeper.order("stop fast")
+    }
+
+    /// Ends the server as a crash would: no checkpoint, and recovery at the next start.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn stop_immediate(&mut self) -> io::Result<()> {
+        self.keeper.order("stop immediate")
+    }
+
+    /// Starts the server again after a stop, on the same port and with the same data, and
+    /// returns when it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// The server still runs, or did not start; the text has its log.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.keeper.order("start")
+    }
+
+    /// Stops the server in good order and starts it again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`stop`](Self::stop) and [`resume`](Self::resume).
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.stop()?;
+        self.resume()
+    }
+
+    /// Makes a standby a primary and returns when it accepts writes.
+    ///
+    /// # Errors
+    ///
+    /// The server is no standby, or does not run.
+    pub fn promote(&mut self) -> io::Result<()> {
+        self.keeper.order("promote")
+    }
+}
+
+fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
+    let port = port.to_string();
+    let socket_dir = keeper.dir().display().to_string();
+    let place = [
+        ("listen_addresses", "127.0.0.1"),
+        ("port", &port),
+        ("unix_socket_directories", &socket_dir),
+    ];
+    let lines: String = place.into_iter().map(line).collect();
+    OpenOptions::new()
+        .append(true)
+        .open(keeper.data().join("postgresql.conf"))?
+        .write_all((lines + &options.lines()).as_bytes())
+}
+
+/// A port below those that Linux gives to outgoing connections (32768 and up): while the server
+/// is down between a stop and a start, no client can be handed its port by chance.
+fn free_port() -> io::Result<u16> {
+    const PORTS: std::ops::Range<u16> = 10_240..32_768;
+    let chance = RandomState::new().hash_one("port") % PORTS.len() as u64;
+    PORTS
+        .cycle()
+        .skip(usize::try_from(chance).unwrap_or_default())
+        .take(PORTS.len())
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .ok_or_else(|| io::Error::other("no port of 127.0.0.1 is free"))
+}

@@ -1,0 +1,58 @@
+//! A data directory fresh from `initdb`, from which every cluster is copied.
+
+use std::env;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use crate::keeper::Keeper;
+use crate::{Cluster, Options};
+
+/// A data directory to copy, removed when dropped and when the process ends.
+#[derive(Debug)]
+pub struct Template(Keeper);
+
+impl Template {
+    /// The variable that hands the path of one template to all test processes of a run.
+    pub const VARIABLE: &str = "IDEM_TEST_PG_TEMPLATE";
+
+    /// Runs `initdb`.
+    ///
+    /// # Errors
+    ///
+    /// There is no PostgreSQL server on this machine, or `initdb` failed.
+    pub fn create() -> io::Result<Self> {
+        let mut keeper = Keeper::start()?;
+        keeper.order("initialise")?;
+        Ok(Self(keeper))
+    }
+
+    /// The data directory.
+    pub fn path(&self) -> PathBuf {
+        self.0.data()
+    }
+
+    /// Starts a server on a copy of this template, as [`Cluster::start`] does on one of the run.
+    ///
+    /// # Errors
+    ///
+    /// The server did not start; the text has its log.
+    pub fn start(&self, options: Options) -> io::Result<Cluster> {
+        Cluster::start_on_copy(&self.path(), options)
+    }
+}
+
+/// Of a process for which nobody provided; it goes when the process goes.
+static OWN: Mutex<Option<Template>> = Mutex::new(None);
+
+/// The template of the run, else one of this process, made at the first call.
+pub(crate) fn to_copy() -> io::Result<PathBuf> {
+    if let Some(shared) = env::var_os(Template::VARIABLE) {
+        return Ok(shared.into());
+    }
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*own {
+        Some(template) => Ok(template.path()),
+        None => Ok(own.insert(Template::create()?).path()),
+    }
+}

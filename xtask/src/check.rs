@@ -1,0 +1,41 @@
+//! `cargo xtask check`: everything about the source that needs no database.
+
+use crate::cargo::{APART, Steps, cargo, workspace};
+use crate::{Outcome, deny, features, machine};
+
+const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
+
+pub(crate) fn run() -> Outcome {
+    machine::provide_compiler()?;
+    let mut steps = Steps::default();
+    steps.take(cargo().args(["fmt", "--all", "--check"]));
+    steps.take(
+        workspace(cargo().arg("clippy"))
+            .arg("--all-targets")
+            .args(DENY_WARNINGS),
+    );
+    for member in APART {
+        steps.take(
+            cargo()
+                .args(["clippy", "--package", member, "--all-targets"])
+                .args(DENY_WARNINGS),
+        );
+    }
+    steps.take(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
+    for set in features::sets("idem-runtime")? {
+        // Clippy passes the flags to this crate only: its dependencies are not built anew.
+        steps.take(
+            cargo()
+                .args([
+                    "clippy",
+                    "--package",
+                    "idem-runtime",
+                    "--no-default-features",
+                ])
+                .args(["--features", &set])
+                .args(DENY_WARNINGS),
+        );
+    }
+    steps.note(deny::run_checks());
+    steps.finish()
+}
