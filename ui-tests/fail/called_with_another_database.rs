@@ -2,6 +2,7 @@ use idem_ui_tests::*;
 
 #[idempotent(namespace = "payments")]
 async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
+    let _ = tx;
     Ok(Payment { id: cmd.amount })
 }
 

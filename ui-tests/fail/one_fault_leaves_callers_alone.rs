@@ -2,7 +2,7 @@ use idem_ui_tests::*;
 
 #[idempotent(namespace = "Payments")]
 async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
-    let id = sqlx::query_scalar("SELECT 1").fetch_one(&mut **tx).await?;
+    let id: i64 = sqlx::query_scalar("SELECT 1").fetch_one(&mut **tx).await?;
     Ok(Payment { id: id + cmd.amount })
 }
 

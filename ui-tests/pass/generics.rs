@@ -8,7 +8,7 @@ use std::fmt::Display;
 struct Wallet<T>(T);
 
 impl<T: Display + Send + Sync> Wallet<T> {
-    #[idempotent(namespace = "payments", skip(cmd))]
+    #[idempotent(namespace = "payments", skip(cmd, sizes))]
     async fn generic<C, const N: usize>(
         &self,
         tx: &mut PgTransaction<'_>,

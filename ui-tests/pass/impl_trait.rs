@@ -17,7 +17,7 @@ async fn arguments(
 async fn result(
     _tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
-) -> Result<impl Serialize + for<'de> Deserialize<'de> + Send + use<>, PaymentError> {
+) -> Result<impl Serialize + for<'de> Deserialize<'de> + Send, PaymentError> {
     Ok(Payment { id: 1 })
 }
 

@@ -6,7 +6,7 @@ use idem_ui_tests::*;
 macro_rules! handler {
     ($name:ident, $namespace:literal, $retention:expr, $tx:ty, $key:ty, $cmd:ident: $request:ty, $result:ty, $body:block) => {
         #[idempotent(namespace = $namespace, retention = $retention)]
-        async fn $name(tx: $tx, key: $key, $cmd: $request) -> $result $body
+        async fn $name(_tx: $tx, key: $key, $cmd: $request) -> $result $body
     };
 }
 

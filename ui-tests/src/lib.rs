@@ -8,7 +8,9 @@ mod lints;
 
 pub use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
 pub use serde::{Deserialize, Serialize};
-pub use sqlx::{PgConnection, PgPool, PgTransaction, Postgres, SqlitePool, SqliteTransaction, Transaction};
+pub use sqlx::{
+    PgConnection, PgPool, PgTransaction, Postgres, SqlitePool, SqliteTransaction, Transaction,
+};
 
 /// A result that can be recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]

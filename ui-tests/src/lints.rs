@@ -20,7 +20,12 @@ async fn plain(
     Ok(Payment { id })
 }
 
-#[idempotent(namespace = "payments", on_conflict = "wait", record_request, skip(_clock))]
+#[idempotent(
+    namespace = "payments",
+    on_conflict = "wait",
+    record_request,
+    skip(_clock)
+)]
 async fn unused_parameters(
     _: &mut SqliteTransaction<'_>,
     _key: &IdempotencyKey,
@@ -33,14 +38,19 @@ async fn unused_parameters(
 #[idempotent(namespace = "payments", key = natural(payee, "x"), scope = payee, fingerprint = (amount, payee))]
 async fn destructured(
     tx: &mut PgTransaction<'_>,
-    CreatePayment { amount, ref payee, .. }: CreatePayment,
+    CreatePayment {
+        amount, ref payee, ..
+    }: CreatePayment,
     mut attempts: u8,
 ) -> ApiResult<i64> {
     attempts += 1;
     if amount == 0 {
         return Ok(i64::from(attempts));
     }
-    sqlx::query("DELETE FROM payment WHERE payee = $1").bind(payee).execute(&mut **tx).await?;
+    sqlx::query("DELETE FROM payment WHERE payee = $1")
+        .bind(payee)
+        .execute(&mut **tx)
+        .await?;
     Ok(amount)
 }
 
@@ -55,18 +65,26 @@ impl Service {
         tx: &mut PgTransaction<'_>,
         key: Option<IdempotencyKey>,
     ) -> ApiResult<Payment> {
-        sqlx::query("DELETE FROM payment").execute(&mut **tx).await?;
+        sqlx::query("DELETE FROM payment")
+            .execute(&mut **tx)
+            .await?;
         Ok(Payment { id: self.fee })
     }
 
     #[idempotent(namespace = "payments", key = cmd.request_id)]
-    async fn shared(self: Arc<Self>, _tx: &mut PgTransaction<'_>, cmd: CreatePayment) -> ApiResult<i64> {
+    async fn shared(
+        self: Arc<Self>,
+        _tx: &mut PgTransaction<'_>,
+        cmd: CreatePayment,
+    ) -> ApiResult<i64> {
         Ok(self.fee + cmd.amount)
     }
 
     #[idempotent(namespace = "payments", signature = "keep")]
     async fn kept(&self, tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
-        sqlx::query("DELETE FROM payment").execute(&mut **tx).await?;
+        sqlx::query("DELETE FROM payment")
+            .execute(&mut **tx)
+            .await?;
         Ok(self.fee)
     }
 }
