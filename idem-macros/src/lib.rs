@@ -120,6 +120,7 @@
 //! | `IDEM046` | the class breaks its rule |
 //! | `IDEM047` | a word of `#[failure]` is in the wrong place |
 //! | `IDEM048` | no variant is permanent |
+//! | `IDEM049` | a field of a permanent variant holds a reference |
 //!
 //! `docs/diagnostics.md` in the repository shows each: the wrong code, the message, the reason and the
 //! right code.

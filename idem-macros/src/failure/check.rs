@@ -45,6 +45,7 @@ pub(super) fn plan<'i>(
         } else if words.permanent.is_given() {
             if !words.unsure {
                 database(words, runtime, faults);
+                borrowed(words, faults);
             }
             plan.0.push(Permanent {
                 variant: name,
@@ -146,6 +147,17 @@ fn database(words: &Words<'_>, runtime: Option<&Ident>, faults: &mut Faults) {
             "no field here is a database error: remove `database`",
         ),
         _ => {}
+    }
+}
+
+fn borrowed(words: &Words<'_>, faults: &mut Faults) {
+    let fields = words.variant.fields.iter().map(|field| &field.ty);
+    for reference in fields.filter_map(types::reference) {
+        faults.push(
+            Code::BorrowedField,
+            reference,
+            "a recorded failure outlives its request, so it cannot hold a reference\nhelp: hold an owned value, such as `String` for `&str`",
+        );
     }
 }
 

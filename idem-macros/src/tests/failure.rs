@@ -105,6 +105,15 @@ fn a_database_error_is_not_permanent_unless_it_is_said_to_be() {
 }
 
 #[test]
+fn a_permanent_failure_owns_what_it_holds() {
+    says(
+        "#[failure(permanent)] A(u8, Option<&'static str>)",
+        "IDEM049",
+        "such as `String` for `&str`",
+    );
+}
+
+#[test]
 fn a_class_is_a_name_of_its_own() {
     says(
         "#[failure(permanent, class = \"Sure\")] A",
