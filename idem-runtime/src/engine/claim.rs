@@ -1,5 +1,7 @@
 //! Claiming: begin a unit of work, look, decide, and make ready for the body.
 
+use std::time::Duration;
+
 use sqlx::{Connection as _, Transaction};
 
 use super::request::Request;
@@ -63,6 +65,12 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
     let own = !conn.has_transaction();
     let pooled = pool.is_some();
+    if pooled && !own {
+        // Somebody forgot a transaction on it. Joined, this call would be answered and never committed.
+        state.armed = true;
+        state.pause = Some(Duration::ZERO);
+        return Ok(Attempt::Again);
+    }
     let mut running = None;
     if own && let Some(ask) = &mut ask {
         match DB::peek(conn, ask).await {
