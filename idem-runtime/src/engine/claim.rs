@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection as _, Transaction};
+use sqlx::Transaction;
 
 use super::request::Request;
 use super::unit::{State, Unit};
@@ -92,7 +92,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         (Some(ask), true) => DB::open(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
         (None, true) => DB::open_plain(conn).await.map(|tx| (tx, None)),
         (Some(ask), false) => DB::join(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
-        (None, false) => conn.begin().await.map(|tx| (tx, None)).map_err(DB::fold),
+        (None, false) => DB::savepoint(conn).await.map(|tx| (tx, None)),
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,

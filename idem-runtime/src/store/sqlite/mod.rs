@@ -40,11 +40,7 @@ impl Session for SqliteConnection {
                 ..look(self, ask).await?
             });
         }
-        // Takes the write lock now: a deferred transaction that reads first may find its snapshot stale when it writes.
-        self.execute(AssertSqlSafe(sql::take_write_lock(&ask.table)))
-            .await
-            .map_err(code::fold)?;
-        let mut seen = look(self, ask).await?;
+        let mut seen = look_as_writer(self, ask).await?;
         enter(self, ask, &mut seen).await?;
         Ok(seen)
     }
@@ -134,9 +130,6 @@ impl Session for SqliteConnection {
 /// Enters the identity among those that run in this process, and notes in `seen` what came of it.
 async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Result<(), Error> {
     seen.lock = Lock::Granted;
-    let Some(home) = seen.home.as_ref().or(ask.home.as_ref()) else {
-        return Ok(());
-    };
     // The address of the driver's handle: no two living connections share one.
     let runner = conn
         .lock_handle()
@@ -145,7 +138,10 @@ async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Resul
         .as_raw_handle()
         .addr()
         .get();
-    match Running::enter(home, ask.mark, runner) {
+    // A database without a name is this connection's own.
+    let home = seen.home.as_ref().or(ask.home.as_ref());
+    let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
+    match Running::enter(&home, ask.mark, runner) {
         Ok(running) => seen.running = Some(running),
         Err(Refused::Here) => seen.lock = Lock::Nested,
         Err(Refused::Elsewhere) if fast_check::is_on() => seen.lock = Lock::Refused,
@@ -162,6 +158,19 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
             Ok(false)
         }
         Err(error) if code::is_plain_error(&error) => Ok(true),
+        Err(error) => Err(code::fold(error)),
+    }
+}
+
+/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes first: a deferred
+/// transaction that reads first may find its snapshot stale when it writes.
+async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
+    let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
+    match conn.execute(statement).await {
+        Ok(_) => look(conn, ask).await,
+        Err(error) if code::is_plain_error(&error) => {
+            Err(verify::why(conn, &ask.table, error).await)
+        }
         Err(error) => Err(code::fold(error)),
     }
 }
@@ -189,7 +198,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        verified: verify::is_known(&definition),
+        verified: verify::is_known(&ask.table, &definition),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })

@@ -10,15 +10,21 @@ use super::code::fold;
 use super::sql::parts;
 use crate::error::{Error, SchemaFault};
 
-/// Definitions found fit. A check is a function of the definition alone.
+/// Definitions found fit.
 static KNOWN: LazyLock<RwLock<HashSet<String>>> = LazyLock::new(RwLock::default);
 
-/// Whether a table of this definition was found fit before.
-pub(super) fn is_known(definition: &str) -> bool {
-    KNOWN
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .contains(definition)
+/// Whether this table, of this definition, was found fit before.
+pub(super) fn is_known(table: &str, definition: &str) -> bool {
+    !is_temporary(table)
+        && KNOWN
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(definition)
+}
+
+/// The one fault that a definition does not show.
+fn is_temporary(table: &str) -> bool {
+    parts(table).0 == "temp"
 }
 
 /// Why a look-up's statement is wrong: no table, or a column that is missing.
@@ -54,6 +60,14 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
     let Some(definition) = definition(conn, table).await? else {
         return Err(SchemaFault::TableMissing { table: named }.into());
     };
+    if is_temporary(table) {
+        let found = "temporary";
+        return Err(SchemaFault::NotPermanent {
+            table: named,
+            found,
+        }
+        .into());
+    }
     let row = sqlx::query(CHECK)
         .bind(name)
         .bind(schema)
