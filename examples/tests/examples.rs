@@ -12,8 +12,21 @@ fn the_quickstart_ends_with_one_effect_per_key() {
     );
 }
 
-/// Runs an example and returns what it printed. `cargo test` and nextest build a package's examples before its tests,
-/// next to the directory where the tests are; with `--test quickstart` alone add `--examples`.
+#[test]
+fn a_plain_function_has_one_effect_per_key() {
+    let shown = run("plain_function");
+    assert!(shown.ends_with("1 key, 1 parcel.\n"), "{shown}");
+}
+
+#[test]
+fn in_the_callers_transaction_both_commit_or_neither() {
+    let shown = run("caller_transaction");
+    assert!(shown.ends_with("Grace was told\n"), "{shown}");
+}
+
+/// Runs an example and returns what it printed. `cargo test`, `cargo nextest run` and `cargo xtask test` build the
+/// examples before the tests, next to the directory where the tests are; where only some targets are asked for, `cargo
+/// build --examples` does.
 fn run(example: &str) -> String {
     let own = env::current_exe().expect("a test has a file");
     let target = own.ancestors().nth(2).expect("tests are in target/*/deps");
