@@ -1,7 +1,8 @@
 //! A handler inside the caller's own transaction: `cargo run --example caller_transaction`.
 //!
-//! The handler gets a savepoint. What it did stands when the caller commits, together with what the caller did; if it
-//! fails, its own part is undone and the caller may go on; if the caller rolls back, nothing has happened at all.
+//! The handler gets a savepoint. What it did stands when the caller commits, together with what the
+//! caller did; if it fails, its own part is undone and the caller may go on; if the caller rolls
+//! back, nothing has happened at all.
 
 use std::error::Error;
 
@@ -28,7 +29,8 @@ async fn book_seat(
         .execute(&mut **tx)
         .await?;
     sqlx::query_scalar(
-        "UPDATE seat SET guest = ?1 WHERE number = (SELECT min(number) FROM seat WHERE guest IS NULL) RETURNING number",
+        "UPDATE seat SET guest = ?1 \
+         WHERE number = (SELECT min(number) FROM seat WHERE guest IS NULL) RETURNING number",
     )
     .bind(guest)
     .fetch_optional(&mut **tx)

@@ -1,7 +1,8 @@
 //! The same engine without the attribute: `cargo run --example plain_function`.
 //!
-//! For handlers that are put together at run time, and for those who would rather see a function call. The operation is
-//! a constant, checked at compile time; the body is a closure over the transaction.
+//! For handlers that are put together at run time, and for those who would rather see a function
+//! call. The operation is a constant, checked at compile time; the body is a closure over the
+//! transaction.
 
 use std::error::Error;
 use std::time::Duration;

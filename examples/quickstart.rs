@@ -1,7 +1,7 @@
 //! A handler that is safe to retry, shown on a terminal: `cargo run --example quickstart`.
 //!
-//! Needs nothing installed: the database is an SQLite file in a temporary directory. Whatever is printed is also
-//! asserted, so an exit code of 0 says that all of it is true.
+//! Needs nothing installed: the database is an SQLite file in a temporary directory. Whatever is
+//! printed is also asserted, so an exit code of 0 says that all of it is true.
 
 use std::env;
 use std::error::Error;
@@ -39,7 +39,8 @@ enum PaymentError {
     Database(#[from] sqlx::Error),
 }
 
-/// The handler. BEGIN and COMMIT are the library's, and what it returns commits together with what it wrote.
+/// The handler. BEGIN and COMMIT are the library's, and what it returns commits together with what
+/// it wrote.
 #[idempotent(namespace = "payments", retention = "24h", skip(screening))]
 async fn create_payment(
     tx: &mut SqliteTransaction<'_>,
@@ -59,7 +60,8 @@ async fn create_payment(
     Ok(Payment { number })
 }
 
-/// Stands in for the client of another service, one that answers questions and changes nothing: it may be asked again.
+/// Stands in for the client of another service, one that answers questions and changes nothing: it
+/// may be asked again.
 enum Screening<'g> {
     Clears,
     Down,

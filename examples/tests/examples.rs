@@ -24,9 +24,9 @@ fn in_the_callers_transaction_both_commit_or_neither() {
     assert!(shown.ends_with("Grace was told\n"), "{shown}");
 }
 
-/// Runs an example and returns what it printed. `cargo test`, `cargo nextest run` and `cargo xtask test` build the
-/// examples before the tests, next to the directory where the tests are; where only some targets are asked for, `cargo
-/// build --examples` does.
+/// Runs an example and returns what it printed. `cargo test`, `cargo nextest run` and `cargo xtask
+/// test` build the examples before the tests, next to the directory where the tests are; where only
+/// some targets are asked for, `cargo build --examples` does.
 fn run(example: &str) -> String {
     let own = env::current_exe().expect("a test has a file");
     let target = own.ancestors().nth(2).expect("tests are in target/*/deps");

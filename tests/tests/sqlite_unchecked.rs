@@ -54,7 +54,8 @@ async fn books(db: &Sqlite) -> SqlitePool {
     pool
 }
 
-/// Calls until there is an answer. Nobody is told that another attempt is in flight: there is nobody to tell it.
+/// Calls until there is an answer. Nobody is told that another attempt is in flight: there is
+/// nobody to tell it.
 async fn answer(pool: SqlitePool, call: usize) -> i64 {
     loop {
         // Every third try fails after its write, whoever makes it.

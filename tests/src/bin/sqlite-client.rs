@@ -1,7 +1,8 @@
 //! A client process for the tests: several of them share one database file.
 //!
-//! `sqlite-client FILE calls N` makes N calls with one key at once, each until it has its answer, and prints every
-//! answer on a line. `sqlite-client FILE hang` writes, prints `written`, and never comes to COMMIT.
+//! `sqlite-client FILE calls N` makes N calls with one key at once, each until it has its answer,
+//! and prints every answer on a line. `sqlite-client FILE hang` writes, prints `written`, and never
+//! comes to COMMIT.
 
 use std::env;
 use std::error::Error;

@@ -6,8 +6,8 @@ use sqlx::{Connection as _, Executor as _};
 
 use crate::payments::{Books, JOURNALS, PayError, insert, key, pay, pay_and, refused};
 
-/// Runs a body that sends this after its payment, on a pool of one connection and on the caller's own; returns how
-/// many payments are there after each. No record may be.
+/// Runs a body that sends this after its payment, on a pool of one connection and on the caller's
+/// own; returns how many payments are there after each. No record may be.
 async fn ended_by(statement: &'static str) -> [i64; 2] {
     let books = Books::open(JOURNALS[0], 1).await;
     let (key, own) = (key("a"), key("own"));

@@ -22,7 +22,8 @@ async fn a_deferred_transaction_takes_the_write_lock_before_it_looks() {
         let mut rival = books.pool.begin().await.expect("a transaction");
         let paid = pay(&mut rival, &key, 5).await.expect("paid");
 
-        // If the look-up had come first, this transaction would be bound to a state without the rival's record.
+        // If the look-up had come first, this transaction would be bound to a state without the
+        // rival's record.
         let mut tx = pool.begin().await.expect("a transaction");
         let error = refused(pay(&mut tx, &key, 5).await);
         assert!(
@@ -145,7 +146,8 @@ async fn a_body_that_ends_the_callers_transaction_is_told_so() {
         drop(tx);
         let (_, records) = books.count(&key).await;
         assert_eq!(records, 0, "{statement}");
-        // Whatever became of that transaction, the pool's only connection serves the next call, and for everybody.
+        // Whatever became of that transaction, the pool's only connection serves the next call, and
+        // for everybody.
         let (next, other) = (self::key("b"), books.db.pool(1));
         assert!(!pay(&books.pool, &next, 5).await.expect("paid").replayed());
         assert_eq!(count(&other, &next).await, (1, 1), "{statement}");

@@ -40,7 +40,8 @@ async fn cut<F: Future>(call: F, polls: usize, cut: Cut) -> Option<F::Output> {
     .await
 }
 
-/// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one effect.
+/// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one
+/// effect.
 async fn one_effect_after_a_retry(books: &Books, text: &str) {
     let (effects, records) = books.count(&key(text)).await;
     assert!(effects == records && effects <= 1, "{effects}, {records}");

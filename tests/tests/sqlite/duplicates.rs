@@ -15,7 +15,8 @@ async fn a_duplicate_is_refused_while_the_first_still_runs() {
     for journal in JOURNALS {
         let books = Books::open(journal, 2).await;
         let (key, gate) = (key("a"), Gate::default());
-        // The first goes on only after the second has its answer, so waiting for the writer would be waiting for ever.
+        // The first goes on only after the second has its answer, so waiting for the writer would
+        // be waiting for ever.
         let (first, second) = tokio::join!(
             pay_and(&books.pool, &key, 5, async |_| {
                 gate.pass().await;

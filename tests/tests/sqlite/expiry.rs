@@ -21,13 +21,14 @@ async fn pay_strictly(
     Ok(insert(tx, key, cents).await?)
 }
 
-/// Moves every record's life back, as if it had been written that much earlier: to one second past its end, or to one
-/// minute before it.
+/// Moves every record's life back, as if it had been written that much earlier: to one second past
+/// its end, or to one minute before it.
 async fn age(books: &Books, spent: bool) {
     let end = if spent { -1_000_000 } else { 60_000_000 };
     sqlx::query(
-        "UPDATE idem_record SET (created_at, expires_at) = (SELECT now - (expires_at - created_at) + ?1, now + ?1 \
-         FROM (SELECT CAST(unixepoch('now') AS INTEGER) * 1000000 AS now))",
+        "UPDATE idem_record SET (created_at, expires_at) = \
+         (SELECT now - (expires_at - created_at) + ?1, now + ?1 \
+          FROM (SELECT CAST(unixepoch('now') AS INTEGER) * 1000000 AS now))",
     )
     .bind(end)
     .execute(&books.pool)

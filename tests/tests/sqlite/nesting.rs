@@ -8,7 +8,8 @@ use crate::payments::{
     Books, JOURNALS, PayError, count, create_tables, key, pay, pay_and, refused,
 };
 
-/// Nests the same identity in the body's own transaction, hands the refusal on, and then does without.
+/// Nests the same identity in the body's own transaction, hands the refusal on, and then does
+/// without.
 async fn the_same_identity_is_refused(pool: &SqlitePool) {
     let key = key("a");
     let nest = async |tx: &mut SqliteTransaction<'_>| {

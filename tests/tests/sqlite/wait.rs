@@ -52,8 +52,8 @@ async fn a_waiting_duplicate_replays_and_holds_no_connection_meanwhile() {
         async {
             gate.reached().await;
             let second = pay_patiently(&books.pool, &key, 5, async || Ok(()));
-            // One of the pool's two connections is the first call's. The other can be had again and again although
-            // the second call waits, and only then does the first go on.
+            // One of the pool's two connections is the first call's. The other can be had again and
+            // again although the second call waits, and only then does the first go on.
             let others = async {
                 for _ in 0..100 {
                     drop(books.pool.acquire().await.expect("a connection"));
