@@ -39,7 +39,7 @@ impl Backend for Sqlite {
 
     async fn peek(conn: &mut SqliteConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
         let mut seen = look(conn, ask).await?;
-        enter(conn, ask, &mut seen).await?;
+        (seen.lock, seen.running) = enter(conn, ask, seen.home.as_ref()).await?;
         Ok(Some(seen))
     }
 
