@@ -51,6 +51,13 @@ const CHECK: &str = "\
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let named = table.to_owned();
+    if schema == "temp" {
+        return Err(SchemaFault::NotPermanent {
+            table: named,
+            found: "temporary",
+        }
+        .into());
+    }
     let Some(definition) = definition(conn, table).await? else {
         return Err(SchemaFault::TableMissing { table: named }.into());
     };
