@@ -47,6 +47,11 @@ impl MemoryDatabase {
         MemoryConnection::new(self.clone())
     }
 
+    /// The database's clock.
+    pub fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
     /// Moves the database's clock forward, for all connections. It never goes back.
     pub fn advance(&self, by: Duration) {
         let mut state = self.lock();
