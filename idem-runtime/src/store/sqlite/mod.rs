@@ -52,7 +52,7 @@ impl Session for SqliteConnection {
         // Takes the write lock now: a deferred transaction that reads first may find its snapshot stale when it writes.
         let lock_writes = AssertSqlSafe(sql::take_write_lock(&ask.table));
         if let Err(error) = self.execute(lock_writes).await {
-            return Err(wrong_or(self, ask, error).await);
+            return Err(wrong_or(self, &ask.table, error).await);
         }
         Ok(Seen {
             lock,
@@ -136,10 +136,12 @@ impl Session for SqliteConnection {
     async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
         let done = sqlx::query(AssertSqlSafe(sql::purge(table)))
             .bind(limit)
-            .execute(self)
-            .await
-            .map_err(code::fold)?;
-        Ok(done.rows_affected())
+            .execute(&mut *self)
+            .await;
+        match done {
+            Ok(done) => Ok(done.rows_affected()),
+            Err(error) => Err(wrong_or(self, table, error).await),
+        }
     }
 }
 
@@ -198,9 +200,9 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
 }
 
 /// An error of a statement on the table: what is wrong with the table, if the statement is, or what its code says.
-async fn wrong_or(conn: &mut SqliteConnection, ask: &Ask, error: sqlx::Error) -> Error {
+async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
     if code::is_plain_error(&error) {
-        verify::why(conn, &ask.table, error).await
+        verify::why(conn, table, error).await
     } else {
         code::fold(error)
     }
@@ -216,7 +218,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         .await;
     let row = match row {
         Ok(row) => row,
-        Err(error) => return Err(wrong_or(conn, ask, error).await),
+        Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
     };
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
@@ -226,7 +228,8 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        verified: verify::is_known(&definition),
+        // A temporary table may have been defined by the very words of a permanent one.
+        verified: !sql::is_temporary(&ask.table) && verify::is_known(&definition),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })

@@ -112,6 +112,19 @@ impl Backend for Sqlite {
         }
     }
 
+    async fn sweep(
+        conn: &mut SqliteConnection,
+        table: &str,
+        limit: u32,
+    ) -> Result<Option<u64>, Error> {
+        // One statement, and so one transaction: the write lock is the lead.
+        match conn.purge(table, limit).await {
+            Ok(rows) => Ok(Some(rows)),
+            Err(Error::Busy(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn is_momentary(error: &Error) -> bool {
         matches!(error, Error::Busy(error) if error.code().is_some_and(|code| code::is_shared_cache_lock(&code)))
     }

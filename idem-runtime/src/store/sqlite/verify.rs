@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::code::fold;
-use super::sql::parts;
+use super::sql::{is_temporary, parts};
 use crate::error::{Error, SchemaFault};
 
 /// Definitions found fit. A check is a function of the definition alone.
@@ -51,7 +51,7 @@ const CHECK: &str = "\
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let named = table.to_owned();
-    if schema == "temp" {
+    if is_temporary(table) {
         return Err(SchemaFault::NotPermanent {
             table: named,
             found: "temporary",
