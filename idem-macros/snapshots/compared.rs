@@ -24,7 +24,7 @@ async fn create(
     request.field("b", &b);
     #[cfg(unix)] #[allow(clippy::used_underscore_binding)] request.field("_c", &_c);
     request.field("move", &r#move);
-    let mut unit = ::idem_runtime::__private::unit::<Tx<'_>>(db);
+    let mut unit = ::idem_runtime::__private::unit(db);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

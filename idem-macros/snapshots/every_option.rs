@@ -25,7 +25,7 @@ async fn create(
     request.scope(&tenant);
     request.field("cmd", &cmd);
     #[allow(clippy::used_underscore_binding)] request.field("_trace", &_trace);
-    let mut unit = crate::renamed::__private::unit::<PgTransaction<'_>>(db);
+    let mut unit = crate::renamed::__private::unit(db);
     let mut claim = loop {
         match crate::renamed::__private::claim(&mut unit, &mut request, &contract).await
         {

@@ -21,7 +21,7 @@ where
     });
     request.key(&r#type);
     request.projection(&(&amount, &to));
-    let mut unit = ::idem_runtime::__private::unit::<Transaction<'_, DB>>(db);
+    let mut unit = ::idem_runtime::__private::unit(db);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

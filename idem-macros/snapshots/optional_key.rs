@@ -16,7 +16,7 @@ async fn create(
             .without_fingerprint()
     });
     request.key(&key);
-    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(db);
+    let mut unit = ::idem_runtime::__private::unit(db);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

@@ -16,7 +16,7 @@ pub async fn create_payment(
     });
     request.key(&key);
     request.field("cmd", &cmd);
-    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(db);
+    let mut unit = ::idem_runtime::__private::unit(db);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

@@ -6,7 +6,7 @@
 use proc_macro2::{Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
-use syn::{Expr, Pat, Type};
+use syn::{Expr, Pat, Token, Type};
 
 use crate::args::{Fingerprint, Options};
 use crate::item::Item;
@@ -45,10 +45,10 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
     let operation = operation(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
-    let transaction = plan.transaction;
-    let source = signature::source();
+    let unit = unit(plan, options, &p);
     let result = types::inferred(plan.result);
     let anchor = anchor(&result, &p);
+    let returned = Ends::of(&result).open(&quote!(result));
     let binding = binding(model, &quote_spanned!(mixed=> #p::tx(&mut claim)));
     let user = user_block(item);
     let mut done = quote_spanned!(mixed=> done);
@@ -61,7 +61,7 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
         let contract = #contract;
         let mut request = #p::Request::new(const { #operation });
         #request
-        let mut unit = #p::unit::<#transaction>(#source);
+        let mut unit = #unit;
         let mut claim = loop {
             match #p::claim(&mut unit, &mut request, &contract).await {
                 #p::Step::Run(claim) => break claim,
@@ -74,9 +74,22 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
             #binding
             #user
         }.await;
-        let finished = #p::finish(claim, result, &contract).await;
+        let finished = #p::finish(claim, #returned, &contract).await;
         #settled
     }
+}
+
+/// `unit(db)`, underlined like the transaction's type, which is in the bound of what `db` is.
+fn unit(plan: &Plan<'_>, options: &Options, p: &TokenStream) -> TokenStream {
+    let at = Ends::of(plan.transaction);
+    let source = signature::source();
+    let transaction = plan.transaction;
+    let of = options
+        .keeps_signature
+        .given_as(true)
+        .map(|_| quote!(::<#transaction>));
+    let (open, close) = (at.open(&quote!(#p::unit)), at.close(&quote!((#source))));
+    quote!(#open #of #close)
 }
 
 /// The description of the operation: a constant, but without a name that the body could see.
@@ -133,11 +146,9 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
         _ => (Ends::of(plan.result), Ends::of(plan.result)),
     };
     let assertion = |name: &str, at: Ends| {
-        let name = Ident::new(name, at.first);
-        let last = at.last;
-        let call = quote_spanned!(last=> ());
-        let infer = quote_spanned!(at.first=> ::<_>);
-        quote!(#p::#name #infer #call)
+        let name = Ident::new(name, mixed);
+        let (open, close) = (at.open(&quote!(#p::#name::<_>)), at.close(&quote!(())));
+        quote!(#open #close)
     };
     let (writes, reads) = (assertion("writes", ok), assertion("reads", ok));
     let lifts = assertion("lifts", err);
@@ -153,25 +164,25 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
 fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let key = match &plan.key {
-        Key::Parameter(name) => name.to_token_stream(),
-        Key::Given(expr) => operand(expr),
+        Key::Parameter(name) => quote_spanned!(mixed=> &#name),
+        Key::Given(expr) => borrowed(expr),
         Key::Natural(parts) => {
-            let parts = parts.iter().map(operand);
-            quote_spanned!(mixed=> #p::natural(&[#(&#parts),*]))
+            let parts = parts.iter().map(borrowed);
+            quote_spanned!(mixed=> &#p::natural(&[#(#parts),*]))
         }
     };
     let underscored = match &plan.key {
         Key::Parameter(name) => allowance(name),
         Key::Given(_) | Key::Natural(_) => None,
     };
-    let mut request = quote_spanned!(mixed=> #underscored request.key(&#key););
+    let mut request = quote_spanned!(mixed=> #underscored request.key(#key););
     if let Some(scope) = &options.scope.value {
-        let scope = operand(scope);
-        request.extend(quote_spanned!(mixed=> request.scope(&#scope);));
+        let scope = borrowed(scope);
+        request.extend(quote_spanned!(mixed=> request.scope(#scope);));
     }
     if let Some(Fingerprint::Projection(projection)) = &options.fingerprint.value {
-        let projection = operand(projection);
-        request.extend(quote_spanned!(mixed=> request.projection(&#projection);));
+        let projection = borrowed(projection);
+        request.extend(quote_spanned!(mixed=> request.projection(#projection);));
     }
     request.extend(plan.compared.iter().map(field));
     request
@@ -183,9 +194,10 @@ fn field(compared: &Compared<'_>) -> TokenStream {
     let mixed = Span::mixed_site();
     let at = Ends::of(ty);
     let text = name.unraw().to_string();
+    // One syntax context for both tokens, or they are not underlined as one.
     let mut value = (*name).clone();
     value.set_span(at.last.resolved_at(name.span()));
-    let borrow = quote_spanned!(at.first=> &);
+    let borrow = Token![&](at.first.resolved_at(name.span()));
     let underscored = allowance(name);
     quote_spanned!(mixed=> #(#cfgs)* #underscored request.field(#text, #borrow #value);)
 }
@@ -197,22 +209,23 @@ fn allowance(name: &Ident) -> Option<TokenStream> {
         .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::used_underscore_binding)]))
 }
 
-/// An expression that `&` may stand before.
+/// `&expr`, underlined like the expression.
 ///
 /// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`.
-fn operand(expr: &Expr) -> TokenStream {
-    let mixed = Span::mixed_site();
-    match expr {
+fn borrowed(expr: &Expr) -> TokenStream {
+    let borrow = Token![&](Ends::of(expr).first);
+    let operand = match expr {
+        Expr::Group(group) => return borrowed(&group.expr),
         Expr::Path(_) | Expr::Field(_) | Expr::MethodCall(_) | Expr::Call(_) => {
             expr.to_token_stream()
         }
-        Expr::Group(group) => operand(&group.expr),
         Expr::Tuple(tuple) => {
-            let parts = tuple.elems.iter().map(operand);
-            quote_spanned!(mixed=> (#(&#parts,)*))
+            let parts = tuple.elems.iter().map(borrowed);
+            quote_spanned!(tuple.paren_token.span.join()=> (#(#parts,)*))
         }
-        _ => quote_spanned!(mixed=> (#expr)),
-    }
+        _ => quote_spanned!(borrow.span=> (#expr)),
+    };
+    quote!(#borrow #operand)
 }
 
 /// A return that is never taken: it tells the async block its type, so that a mismatch is

@@ -37,10 +37,7 @@ impl Item {
                 "`#[idempotent]` needs the function's body\nhelp: put the attribute on the method of the `impl`, with `signature = \"keep\"`",
             )));
         }
-        let body: Group = input.parse()?;
-        if body.delimiter() != Delimiter::Brace {
-            return Err(syn::Error::new(body.span(), "expected the function's body"));
-        }
+        let body = braces(input.parse()?)?;
         let (inner, tokens) = inner_attributes.parse2(body.stream())?;
         attrs.extend(inner);
         let mut bare = Group::new(Delimiter::Brace, tokens);
@@ -52,6 +49,20 @@ impl Item {
             sig,
             body: bare,
         }))
+    }
+}
+
+/// The body's braces, out of the invisible group that a `$body:block` comes in.
+fn braces(token: TokenTree) -> syn::Result<Group> {
+    match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Ok(group),
+        TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+            braces(syn::parse2(group.stream())?)
+        }
+        other => Err(syn::Error::new(
+            other.span(),
+            "expected the function's body",
+        )),
     }
 }
 

@@ -35,6 +35,9 @@
 //! lifetimes, `impl Trait` arguments, `?` and early `return` work as without the attribute. The body
 //! is passed on as it is, and lints see it as the user's own.
 //!
+//! `db` being an `impl Trait` argument, two things are as with any function that has one: generic
+//! parameters can still be named at a call, and a result of `impl Trait` cannot say `use<..>`.
+//!
 //! # Options
 //!
 //! | option | without it | meaning |

@@ -1,7 +1,7 @@
 //! The signature that callers see. It is the same whether or not the handler has faults.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote_spanned};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use syn::{FnArg, GenericArgument, Ident, Pat, PathArguments, ReturnType, Signature, Type};
 
 use crate::args::Options;
@@ -41,12 +41,14 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
 /// `impl Begin<'_, Tx>`, with the lifetime of the reference that it stands for.
 fn begin(runtime: &TokenStream, reference: &syn::TypeReference) -> Type {
     let transaction = &reference.elem;
-    let at = Ends::of(transaction).first;
+    let at = Ends::of(transaction);
     let lifetime = reference
         .lifetime
         .as_ref()
-        .map_or_else(|| quote_spanned!(at=> '_), ToTokens::to_token_stream);
-    Type::Verbatim(quote_spanned!(at=> impl #runtime::Begin<#lifetime, #transaction>))
+        .map_or_else(|| at.open(&quote!('_)), ToTokens::to_token_stream);
+    let open = at.open(&quote!(impl #runtime::Begin<));
+    let close = at.close(&quote!(>));
+    Type::Verbatim(quote!(#open #lifetime, #transaction #close))
 }
 
 fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
@@ -55,16 +57,19 @@ fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
     };
     match &model.output {
         Output::Result { ok, .. } => {
-            let at = Ends::of(ok).first;
-            let replayable = Type::Verbatim(quote_spanned!(at=> #runtime::Replayable<#ok>));
+            let at = Ends::of(ok);
+            let open = at.open(&quote!(#runtime::Replayable<));
+            let close = at.close(&quote!(>));
+            let replayable = Type::Verbatim(quote!(#open #ok #close));
             if let Some(first) = first_argument(written) {
                 *first = replayable;
             }
         }
         Output::Alias(ty) if !types::has_impl_trait(ty) => {
-            let at = Ends::of(ty).first;
-            **written =
-                Type::Verbatim(quote_spanned!(at=> <#ty as #runtime::HandlerResult>::Replayed));
+            let at = Ends::of(ty);
+            let open = at.open(&quote!(<));
+            let close = at.close(&quote!(as #runtime::HandlerResult>::Replayed));
+            **written = Type::Verbatim(quote!(#open #ty #close));
         }
         Output::Alias(_) | Output::Other(_) | Output::Missing => {}
     }
@@ -92,7 +97,6 @@ fn first_argument(ty: &mut Type) -> Option<&mut Type> {
 ///
 /// Joining spans needs a nightly compiler; rustc itself underlines from the first token of an
 /// expression to its last, so generated code that carries both is underlined like its original.
-/// Names resolve where the macro is defined.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) first: Span,
@@ -102,18 +106,40 @@ pub(crate) struct Ends {
 impl Ends {
     pub(crate) fn of(syntax: impl ToTokens) -> Self {
         let mut tokens = syntax.into_token_stream().into_iter();
-        let mixed = Span::mixed_site();
         let Some(first) = tokens.next() else {
+            let nowhere = Span::mixed_site();
             return Self {
-                first: mixed,
-                last: mixed,
+                first: nowhere,
+                last: nowhere,
             };
         };
         let first = first.span();
         let last = tokens.last().map_or(first, |token| token.span());
-        Self {
-            first: first.resolved_at(mixed),
-            last: last.resolved_at(mixed),
-        }
+        Self { first, last }
     }
+
+    /// Generated tokens that stand where the syntax begins, and resolve where the macro is defined.
+    pub(crate) fn open(self, tokens: &TokenStream) -> TokenStream {
+        located(tokens, self.first)
+    }
+
+    /// The same where it ends.
+    pub(crate) fn close(self, tokens: &TokenStream) -> TokenStream {
+        located(tokens, self.last)
+    }
+}
+
+fn located(tokens: &TokenStream, at: Span) -> TokenStream {
+    let span = at.resolved_at(Span::mixed_site());
+    tokens
+        .clone()
+        .into_iter()
+        .map(|mut token| {
+            if let TokenTree::Group(group) = &mut token {
+                *group = Group::new(group.delimiter(), located(&group.stream(), at));
+            }
+            token.set_span(span);
+            token
+        })
+        .collect()
 }

@@ -20,9 +20,7 @@ mod switch {
 }
 
 #[cfg(feature = "test-switches")]
-pub(crate) use self::switch::is_on;
-#[cfg(feature = "test-switches")]
-pub use self::switch::set;
+pub use self::switch::*;
 
 #[cfg(not(feature = "test-switches"))]
 pub(crate) const fn is_on() -> bool {

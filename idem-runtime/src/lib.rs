@@ -1,4 +1,8 @@
-//! idem: async command handlers that are safe to retry.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(any(feature = "memory", feature = "postgres", feature = "sqlite")),
+    allow(dead_code, reason = "without a store there is nothing that asks it")
+)]
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -6,11 +10,15 @@ pub mod __private;
 mod engine;
 pub mod error;
 mod failure;
-#[cfg_attr(feature = "test-switches", doc(hidden))]
-#[cfg(feature = "test-switches")]
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    allow(
+        dead_code,
+        reason = "a store in memory has no second check to take away"
+    )
+)]
+#[doc(hidden)]
 pub mod fast_check;
-#[cfg(not(feature = "test-switches"))]
-mod fast_check;
 pub mod fingerprint;
 mod identity;
 pub mod key;

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 /// How long a record lives when the operation does not say: 24 hours.
-pub const DEFAULT_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 
 /// The longest retention that an operation may ask for: 3,650 days.
-pub const MAX_RETENTION: Duration = Duration::from_secs(3_650 * 24 * 60 * 60);
+pub const MAX_RETENTION: Duration = Duration::from_hours(3_650 * 24);
 
 /// How long a duplicate waits for the attempt in flight when `on_conflict = "wait"` names no time: 2 seconds.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 /// The longest wait that an operation may ask for: 60 seconds.
-pub const MAX_WAIT: Duration = Duration::from_secs(60);
+pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// When a caller refused as in flight should try again, where nothing better is known: 1 second.
 pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);

@@ -20,7 +20,7 @@ use crate::replay::Replayable;
 /// # Errors
 /// [`Invalid`] for a blank part.
 pub fn natural(parts: &[&dyn Display]) -> Result<IdempotencyKey, Invalid> {
-    Minter::mint(parts.iter().map(|part| part.to_string()))
+    Minter::mint(parts.iter().map(ToString::to_string))
 }
 
 /// `signature = "keep"`: the plain result.

@@ -6,13 +6,11 @@
 //! The table must live where one constraint arbitrates: one writable primary, or a cluster that certifies uniqueness.
 //! Under multi-master replication two nodes accept one key twice, and no library can undo that.
 
-use std::future::Future;
-
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::{Ask, Session};
+use crate::store::{Ask, Migrate, Session};
 
 /// The migration for PostgreSQL 14 and later, for the default table.
 #[cfg(feature = "postgres")]
@@ -111,18 +109,4 @@ pub async fn verify_table<S: Session>(conn: &mut S, table: &str) -> Result<(), E
     );
     let (_, held) = conn.look_up(&ask).await?.split(ask);
     conn.verify(&held).await
-}
-
-/// A connection on which the table can be created. Sealed; implemented by the drivers' connections.
-#[doc(hidden)]
-pub trait Migrate: Session {
-    /// The migration of this database.
-    const MIGRATION: &'static str;
-
-    /// Creates the table, unless it is there.
-    fn create(
-        &mut self,
-        table: &str,
-        migration: String,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
 }

@@ -83,9 +83,12 @@ impl Argument<'_> {
             {
                 format!("put it in quotes: `{} = \"{number}\"`", self.name)
             }
-            TokenTree::Ident(word) => format!(
-                "it is checked at compile time, so it must be a literal: `{} = \"{word}\"`",
-                self.name
+            TokenTree::Ident(word) if word.to_string().chars().all(|c| !c.is_uppercase()) => {
+                format!("put it in quotes: `{} = \"{word}\"`", self.name)
+            }
+            TokenTree::Ident(_) => format!(
+                "it is checked at compile time, so a constant will not do: write `{}`",
+                self.example
             ),
             _ => format!("write `{}`", self.example),
         };

@@ -71,7 +71,7 @@ fn a_value_of_the_wrong_form_shows_the_right_one() {
     says(
         "namespace = payments",
         "IDEM023",
-        "must be a literal: `namespace = \"payments\"`",
+        "put it in quotes: `namespace = \"payments\"`",
     );
     says(
         "namespace = \"p\", retention = 24h",

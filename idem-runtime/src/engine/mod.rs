@@ -1,7 +1,9 @@
 //! The engine: one call of one handler, from what the caller passes to what it gets.
 
 mod answer;
+mod claim;
 pub(crate) mod contract;
+mod ending;
 pub(crate) mod flow;
 pub(crate) mod request;
 mod resolve;

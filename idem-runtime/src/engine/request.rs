@@ -104,13 +104,9 @@ impl Request {
             return Err(fault.into());
         }
         if let Some(key) = self.key.take() {
-            let scope = match self.scope.take().or_else(|| key.scope().cloned()) {
-                Some(scope) => scope,
-                None => {
-                    return Err(Error::ScopeMissing {
-                        operation: self.operation.name().into(),
-                    });
-                }
+            let Some(scope) = self.scope.take().or_else(|| key.scope().cloned()) else {
+                let operation = self.operation.name().into();
+                return Err(Error::ScopeMissing { operation });
             };
             self.identity = Some(Identity::of_operation(
                 self.operation.namespace(),
@@ -168,7 +164,7 @@ impl Request {
     pub(crate) fn question(&self) -> Question<'_> {
         Question {
             namespace: self.operation.namespace(),
-            operation: self.operation.name().into(),
+            operation: self.operation.name(),
             request: self.canonical.as_deref(),
             expiry: self.operation.policy().expiry,
         }

@@ -91,7 +91,7 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
         match tokio::time::timeout(left, verdict(unit, request, ask)).await {
             Ok(Ok(Verdict::Executed)) => return answer,
             Ok(Ok(Verdict::RolledBack)) => return Answer::Refused(Error::Unavailable(lost.into())),
-            Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. })))) | Ok(Err(_)) => {
+            Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. }))) | Err(_)) => {
                 unit.part();
                 tokio::time::sleep(pause(tries)).await;
                 tries += 1;
@@ -113,6 +113,7 @@ async fn verdict<DB: Backend>(
     state.armed = true;
     let anew = ask.anew();
     let (tx, seen) = DB::open(conn, &anew).await?;
+    let seen = seen?;
     let ours = seen
         .record
         .as_ref()

@@ -71,7 +71,7 @@ pub fn unit<'c, Tx: TransactionParam>(db: impl Begin<'c, Tx>) -> Unit<'c, Tx::Da
     }
 }
 
-impl<'c, DB: Backend> Unit<'c, DB> {
+impl<DB: Backend> Unit<'_, DB> {
     /// Its connection, acquired if need be, beside its state; and the pool it is from.
     pub(super) async fn connect(
         &mut self,

@@ -11,7 +11,7 @@ impl DatabaseError {
     pub fn code(&self) -> Option<String> {
         self.0
             .as_database_error()
-            .and_then(|error| error.code())
+            .and_then(sqlx::error::DatabaseError::code)
             .map(std::borrow::Cow::into_owned)
     }
 

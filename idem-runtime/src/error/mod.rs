@@ -75,9 +75,12 @@ pub enum Error {
     )]
     NestedSameKey,
 
-    /// The connection was inside a transaction that sqlx does not know of. That transaction was rolled back.
+    /// The connection was inside a transaction that sqlx does not know of.
+    ///
+    /// On PostgreSQL that transaction has been rolled back (BEGIN inside one is only a warning
+    /// there, so it is found out late); on SQLite it is as it was.
     #[error(
-        "the connection was already inside a transaction begun outside sqlx (it has been rolled back): pass the `Transaction` itself"
+        "the connection was already inside a transaction begun outside sqlx: pass the `Transaction` itself"
     )]
     AlreadyInTransaction,
 
@@ -93,9 +96,10 @@ pub enum Error {
     )]
     TransactionEnded,
 
-    /// A database error inside the body was swallowed and the body returned `Ok`. Everything was rolled back.
+    /// A statement had failed and aborted the transaction, and its error was swallowed: by the body,
+    /// which then returned `Ok`, or by the caller before a joined call. Nothing of this call remains.
     #[error(
-        "the body returned Ok although a statement had failed and aborted its transaction: return that error"
+        "a statement had failed and aborted the transaction, and its error was swallowed: return that error"
     )]
     TransactionAborted,
 

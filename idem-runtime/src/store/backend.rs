@@ -7,6 +7,9 @@ use sqlx::{Database, Pool, Transaction};
 use super::session::{Ask, CommitError, Seen, Session};
 use crate::error::Error;
 
+/// A unit of work, and what claiming in it showed.
+pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
+
 /// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database that idem supports, or its feature is off",
@@ -27,12 +30,13 @@ pub trait Backend: Database<Connection: Session> {
         ask: &Ask,
     ) -> impl Future<Output = Result<Option<Seen>, Error>> + Send;
 
-    /// Begins a unit of work and claims in it.
+    /// Begins a unit of work and claims in it. The transaction comes back even if claiming failed,
+    /// for its owner to roll back.
     #[doc(hidden)]
     fn open<'c>(
         conn: &'c mut Self::Connection,
         ask: &Ask,
-    ) -> impl Future<Output = Result<(Transaction<'c, Self>, Seen), Error>> + Send;
+    ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
     /// Begins a unit of work without a claim, for a call without a key.
     #[doc(hidden)]
@@ -40,12 +44,12 @@ pub trait Backend: Database<Connection: Session> {
         conn: &mut Self::Connection,
     ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
 
-    /// Sets a savepoint in the caller's transaction and claims in it, if `ask` is given.
+    /// Sets a savepoint in the caller's transaction and claims in it.
     #[doc(hidden)]
     fn join<'c>(
         conn: &'c mut Self::Connection,
-        ask: Option<&Ask>,
-    ) -> impl Future<Output = Result<(Transaction<'c, Self>, Option<Seen>), Error>> + Send;
+        ask: &Ask,
+    ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
     /// Ends a transaction that a failed `open` left on the connection.
     #[doc(hidden)]

@@ -2,6 +2,10 @@
 
 mod backend;
 mod bound;
+#[cfg_attr(
+    not(feature = "sqlite"),
+    allow(dead_code, reason = "SQLite alone has no lock to try")
+)]
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
@@ -15,7 +19,7 @@ pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
 pub use self::bound::{Bound, StoreClaim};
-pub use self::session::Session;
 pub(crate) use self::session::{Ask, CommitError, Entry, Held, Written};
+pub use self::session::{Migrate, Session};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

@@ -95,6 +95,10 @@ impl Seen {
 #[derive(Debug)]
 pub struct Held {
     pub(crate) ask: Ask,
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(dead_code, reason = "only PostgreSQL finds tables by a search path")
+    )]
     pub(crate) place: i64,
     pub(crate) snapshot: bool,
     pub(crate) verified: bool,
@@ -177,4 +181,18 @@ pub trait Session: sealed::Sealed + Send {
     /// Deletes up to `limit` expired records of every namespace; returns how many.
     fn purge(&mut self, table: &str, limit: u32)
     -> impl Future<Output = Result<u64, Error>> + Send;
+}
+
+/// A connection on which the table can be created. Sealed; implemented by the drivers' connections.
+#[doc(hidden)]
+pub trait Migrate: Session {
+    /// The migration of this database.
+    const MIGRATION: &'static str;
+
+    /// Creates the table, unless it is there.
+    fn create(
+        &mut self,
+        table: &str,
+        migration: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 }

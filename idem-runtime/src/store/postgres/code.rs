@@ -27,6 +27,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         "40001" | "40P01" => Error::TransactionLost(error.into()),
         // Lock table full, lock not available, statement cancelled by a timeout.
         "53200" | "55P03" | "57014" => Error::Busy(error.into()),
+        // The session sat idle in its transaction and was ended for it.
+        "25P03" => Error::Unavailable(error.into()),
         code if is_link(code) || code.starts_with("53") => Error::Unavailable(error.into()),
         _ => Error::Database(error.into()),
     }

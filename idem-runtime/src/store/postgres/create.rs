@@ -3,9 +3,9 @@
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
+use super::super::session::Migrate;
 use super::code::fold;
 use crate::error::Error;
-use crate::schema::Migrate;
 
 /// Serialises those who create at once: `IF NOT EXISTS` alone does not.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7596834512190837161)";

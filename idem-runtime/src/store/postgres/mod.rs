@@ -22,7 +22,7 @@ use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
-use crate::record::CODEC_JSON;
+use crate::record::{AttemptId, CODEC_JSON};
 
 impl Sealed for PgConnection {}
 
@@ -104,7 +104,7 @@ impl Session for PgConnection {
         .bind(entry.result)
         .bind(entry.failure)
         .bind(entry.retention)
-        .bind(entry.replaces.map(|id| id.as_uuid()))
+        .bind(entry.replaces.map(AttemptId::as_uuid))
         .execute(&mut *self)
         .await;
         match result {

@@ -3,7 +3,7 @@
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 
-use super::super::backend::Backend;
+use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Seen, Session as _};
 use super::{code, look, purge, sql};
 use crate::error::Error;
@@ -18,30 +18,15 @@ impl Backend for Postgres {
         Ok(None)
     }
 
-    async fn open<'c>(
-        conn: &'c mut PgConnection,
-        ask: &Ask,
-    ) -> Result<(Transaction<'c, Self>, Seen), Error> {
+    async fn open<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
         let mut tx = conn
             .begin_with(AssertSqlSafe(sql::begin(ask)))
             .await
             .map_err(begin_error)?;
-        let (mut seen, held) = look(&mut tx, ask).await?;
-        seen.lock = match held.split_once(':') {
-            Some((owner, attempt))
-                if attempt.trim_end_matches(',') == ask.attempt_id.to_string() =>
-            {
-                if owner == "-" {
-                    Lock::Refused
-                } else {
-                    Lock::Granted
-                }
-            }
-            _ => {
-                tx.rollback().await.map_err(code::fold)?;
-                return Err(Error::AlreadyInTransaction);
-            }
-        };
+        let seen = look(&mut tx, ask).await.and_then(|(mut seen, held)| {
+            seen.lock = lock_answer(&held, ask).ok_or(Error::AlreadyInTransaction)?;
+            Ok(seen)
+        });
         Ok((tx, seen))
     }
 
@@ -49,15 +34,9 @@ impl Backend for Postgres {
         conn.begin_with(sql::BEGIN_PLAIN).await.map_err(begin_error)
     }
 
-    async fn join<'c>(
-        conn: &'c mut PgConnection,
-        ask: Option<&Ask>,
-    ) -> Result<(Transaction<'c, Self>, Option<Seen>), Error> {
+    async fn join<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
         let mut tx = conn.begin().await.map_err(code::fold)?;
-        let seen = match ask {
-            Some(ask) => Some(tx.claim(ask).await?),
-            None => None,
-        };
+        let seen = tx.claim(ask).await;
         Ok((tx, seen))
     }
 
@@ -91,6 +70,19 @@ impl Backend for Postgres {
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
     }
+}
+
+/// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
+fn lock_answer(held: &str, ask: &Ask) -> Option<Lock> {
+    let (owner, attempt) = held.split_once(':')?;
+    if attempt.trim_end_matches(',') != ask.attempt_id.to_string() {
+        return None;
+    }
+    Some(if owner == "-" {
+        Lock::Refused
+    } else {
+        Lock::Granted
+    })
 }
 
 /// A BEGIN batch that fails as aborted ran inside a transaction that was aborted before.

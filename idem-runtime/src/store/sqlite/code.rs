@@ -85,7 +85,7 @@ pub(super) fn is_constraint(error: &sqlx::Error) -> bool {
 fn code(error: &sqlx::Error) -> Option<u32> {
     error
         .as_database_error()
-        .and_then(|error| error.code())
+        .and_then(sqlx::error::DatabaseError::code)
         .and_then(|code| code.parse().ok())
 }
 

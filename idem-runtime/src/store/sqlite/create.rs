@@ -3,10 +3,10 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
+use super::super::session::Migrate;
 use super::code::{fold, fold_begin};
 use super::verify::definition;
 use crate::error::Error;
-use crate::schema::Migrate;
 
 impl Migrate for SqliteConnection {
     const MIGRATION: &'static str = include_str!("../../../migrations/sqlite/0001_idem_record.sql");

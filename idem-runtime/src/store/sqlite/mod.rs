@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
-use crate::record::CODEC_JSON;
+use crate::record::{AttemptId, CODEC_JSON};
 
 impl Sealed for SqliteConnection {}
 
@@ -117,7 +117,7 @@ impl Session for SqliteConnection {
         .bind(entry.request)
         .bind(entry.result)
         .bind(entry.failure)
-        .bind(entry.replaces.map(|id| id.as_uuid()))
+        .bind(entry.replaces.map(AttemptId::as_uuid))
         .execute(&mut *self)
         .await;
         match result {

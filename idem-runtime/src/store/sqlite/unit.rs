@@ -6,7 +6,7 @@ use sqlx::sqlite::{Sqlite, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 use tokio::time::Instant;
 
-use super::super::backend::Backend;
+use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Seen, Session as _};
 use super::{code, enter, look};
 use crate::error::{Error, SchemaFault};
@@ -46,16 +46,16 @@ impl Backend for Sqlite {
     async fn open<'c>(
         conn: &'c mut SqliteConnection,
         ask: &Ask,
-    ) -> Result<(Transaction<'c, Self>, Seen), Error> {
+    ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = conn
             .begin_with("BEGIN IMMEDIATE")
             .await
             .map_err(code::fold_begin)?;
         // The write lock is ours: nobody's record can appear from here to COMMIT.
-        let seen = Seen {
+        let seen = look(&mut tx, ask).await.map(|seen| Seen {
             lock: Lock::Granted,
-            ..look(&mut tx, ask).await?
-        };
+            ..seen
+        });
         Ok((tx, seen))
     }
 
@@ -67,13 +67,10 @@ impl Backend for Sqlite {
 
     async fn join<'c>(
         conn: &'c mut SqliteConnection,
-        ask: Option<&Ask>,
-    ) -> Result<(Transaction<'c, Self>, Option<Seen>), Error> {
+        ask: &Ask,
+    ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = conn.begin().await.map_err(code::fold_witness)?;
-        let seen = match ask {
-            Some(ask) => Some(tx.claim(ask).await?),
-            None => None,
-        };
+        let seen = tx.claim(ask).await;
         Ok((tx, seen))
     }
 
@@ -86,12 +83,9 @@ impl Backend for Sqlite {
         loop {
             // With a new, empty transaction behind it, so that the driver's count of transactions stays right whatever
             // came of COMMIT: `tx` has something to roll back in every case.
-            let error = match tx.execute(sqlx::raw_sql("COMMIT; BEGIN")).await {
-                Ok(_) => {
-                    let _ = tx.rollback().await;
-                    return Ok(());
-                }
-                Err(error) => error,
+            let Err(error) = tx.execute(sqlx::raw_sql("COMMIT; BEGIN")).await else {
+                let _ = tx.rollback().await;
+                return Ok(());
             };
             if code::is_busy(&error) && Instant::now() < deadline {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,0 +1,193 @@
+//! Claiming: begin a unit of work, look, decide, and make ready for the body.
+
+use sqlx::{Connection as _, Transaction};
+
+use super::request::Request;
+use super::unit::{State, Unit};
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::outcome::{Decision, decide};
+use crate::policy::OnConflict;
+use crate::record::AttemptId;
+use crate::spec::Operation;
+use crate::store::{Ask, Backend, Held, Session};
+
+/// The right to run one body, and the transaction to run it in.
+pub struct Claim<'u, DB: Backend> {
+    pub(super) tx: Transaction<'u, DB>,
+    pub(super) state: &'u mut State,
+    /// Whether BEGIN and COMMIT are ours.
+    pub(super) own: bool,
+    /// `None`: a call without a key.
+    pub(super) held: Option<Held>,
+    /// The spent record whose place ours takes.
+    pub(super) replaces: Option<AttemptId>,
+    pub(super) attempt: i32,
+    pub(super) sheet: Sheet,
+}
+
+/// What will be written of the request, fixed before the body can change anything.
+pub(super) struct Sheet {
+    pub(super) operation: Operation,
+    pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) request: Option<Vec<u8>>,
+}
+
+/// What an attempt to claim came to.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "moved once, at once: a box would cost each run an allocation"
+)]
+pub(super) enum Attempt<'u, DB: Backend> {
+    Claimed(Claim<'u, DB>),
+    Decided(Decision),
+    /// Ask again; the unit's state says after what.
+    Again,
+}
+
+/// One attempt to claim.
+pub(super) async fn attempt<'u, DB: Backend>(
+    unit: &'u mut Unit<'_, DB>,
+    request: &mut Request,
+    recording: bool,
+) -> Result<Attempt<'u, DB>, Error> {
+    before(unit).await?;
+    let identity = request.settle()?.cloned();
+    let operation = *request.operation();
+    let home = unit.pool().map_or(Ok(None), DB::home)?;
+    let mut ask = identity.map(|identity| Ask {
+        home,
+        ..Ask::new(operation.table_name(), identity)
+    });
+
+    let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
+    let own = !conn.has_transaction();
+    let pooled = pool.is_some();
+    let mut running = None;
+    if own && let Some(ask) = &mut ask {
+        match DB::peek(conn, ask).await {
+            Ok(None) => {}
+            Ok(Some(seen)) => {
+                ask.home = seen.home.clone().or(ask.home.take());
+                let (sighting, held) = seen.split(ask.clone());
+                match decide(sighting, request.question()) {
+                    Decision::Run { .. } => running = held.running,
+                    decision => return Ok(wait_or(decision, state, &operation)),
+                }
+            }
+            Err(error) if DB::is_momentary(&error) && state.hold_on() => return Ok(Attempt::Again),
+            Err(error) => return Err(error),
+        }
+    }
+    state.armed = own;
+    let begun = match (&ask, own) {
+        (Some(ask), true) => DB::open(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
+        (None, true) => DB::open_plain(conn).await.map(|tx| (tx, None)),
+        (Some(ask), false) => DB::join(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
+        (None, false) => conn.begin().await.map(|tx| (tx, None)).map_err(DB::fold),
+    };
+    let (tx, seen) = match begun {
+        Ok(begun) => begun,
+        Err(error) if own && DB::is_momentary(&error) && state.hold_on() => {
+            state.armed = false;
+            return Ok(Attempt::Again);
+        }
+        Err(error) if own && !pooled => {
+            // The connection is the caller's: the next step hands it back outside any transaction.
+            state.failed = Some(error);
+            return Ok(Attempt::Again);
+        }
+        Err(error) => return Err(error),
+    };
+    state.armed = own && pooled;
+
+    let sheet = Sheet {
+        operation,
+        fingerprint: request.fingerprint(),
+        request: request.recorded_request().map(<[u8]>::to_vec),
+    };
+    let mut claim = Claim {
+        tx,
+        state,
+        own,
+        held: None,
+        replaces: None,
+        attempt: 1,
+        sheet,
+    };
+    let Some((ask, seen)) = ask.zip(seen) else {
+        return Ok(Attempt::Claimed(claim));
+    };
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => {
+            roll_back(claim.tx, claim.state).await;
+            return Err(error);
+        }
+    };
+    let (sighting, mut held) = seen.split(ask);
+    held.running = held.running.or(running);
+    match decide(sighting, request.question()) {
+        Decision::Run { replaces, attempt } => {
+            match prepare(&mut *claim.tx, &held, recording).await {
+                Ok(()) => {
+                    (claim.replaces, claim.attempt) = (replaces, attempt);
+                    claim.held = Some(held);
+                    Ok(Attempt::Claimed(claim))
+                }
+                Err(error) => {
+                    roll_back(claim.tx, claim.state).await;
+                    Err(error)
+                }
+            }
+        }
+        decision => {
+            roll_back(claim.tx, claim.state).await;
+            Ok(wait_or(decision, claim.state, &operation))
+        }
+    }
+}
+
+/// What the last attempt left to do: hand a connection back, or wait without one.
+async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
+    if let Some(error) = unit.state.failed.take() {
+        let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
+        DB::clear(conn).await;
+        unit.state.armed = false;
+        return Err(error);
+    }
+    if let Some(pause) = unit.state.pause.take() {
+        unit.part();
+        tokio::time::sleep(pause).await;
+    }
+    Ok(())
+}
+
+/// The last steps before the body.
+async fn prepare<S: Session>(conn: &mut S, held: &Held, recording: bool) -> Result<(), Error> {
+    if !held.verified {
+        conn.verify(held).await?;
+    }
+    conn.mark(held, recording).await
+}
+
+fn wait_or<'u, DB: Backend>(
+    decision: Decision,
+    state: &mut State,
+    operation: &Operation,
+) -> Attempt<'u, DB> {
+    match (&decision, operation.policy().on_conflict) {
+        (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(wait)) if state.wait(wait) => {
+            Attempt::Again
+        }
+        _ => Attempt::Decided(decision),
+    }
+}
+
+/// Ends the transaction at once: a dropped one only queues its ROLLBACK. If this fails the unit
+/// stays armed.
+pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) {
+    if tx.rollback().await.is_ok() {
+        state.armed = false;
+    }
+}

@@ -1,0 +1,158 @@
+//! Ending a claim: record and commit, or roll back.
+
+use sqlx::Transaction;
+
+use super::answer::Answer;
+use super::claim::{Claim, roll_back};
+use super::contract::Contract;
+use super::unit::State;
+use crate::payload;
+use crate::record::Status;
+use crate::store::{Ask, Backend, CommitError, Entry, Session, Written};
+
+/// What became of a claim.
+pub(super) enum Ending<T, E> {
+    Answered(Answer<T, E>),
+    /// Another attempt's record stands in the way; all of ours is rolled back.
+    Rival {
+        ask: Ask,
+        snapshot: bool,
+    },
+    /// The body failed while reading from a snapshot older than the lock: a rival may have won.
+    FailedInSnapshot {
+        ask: Ask,
+        error: E,
+    },
+    /// COMMIT was sent and its answer is lost. `answer` holds if it was executed.
+    Ambiguous {
+        ask: Option<Ask>,
+        lost: sqlx::Error,
+        answer: Answer<T, E>,
+    },
+}
+
+/// The body returned `Ok`.
+pub(super) async fn succeeded<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    value: T,
+    contract: &Contract<T, E>,
+) -> Ending<T, E> {
+    if claim.held.is_none() {
+        let Claim { tx, state, own, .. } = claim;
+        return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
+    }
+    match contract.encode(claim.sheet.operation.name(), &value) {
+        Ok(bytes) => record(claim, Status::Completed, &bytes, Answer::Executed(value)).await,
+        Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
+    }
+}
+
+/// The body returned `Err`.
+pub(super) async fn failed<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    error: E,
+    contract: &Contract<T, E>,
+) -> Ending<T, E> {
+    let permanent = claim.held.as_ref().and_then(|_| contract.permanent(&error));
+    if let Some(failure) = permanent {
+        return match payload::encode(claim.sheet.operation.name(), &failure) {
+            Ok(bytes) => {
+                let answer = Answer::FailureRecorded(error);
+                record(claim, Status::Failed, &bytes, answer).await
+            }
+            Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
+        };
+    }
+    roll_back(claim.tx, claim.state).await;
+    match claim.held {
+        Some(held) if claim.own && held.snapshot => Ending::FailedInSnapshot {
+            ask: held.ask,
+            error,
+        },
+        _ => Ending::Answered(Answer::Failed(error)),
+    }
+}
+
+async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> Ending<T, E> {
+    roll_back(claim.tx, claim.state).await;
+    Ending::Answered(answer)
+}
+
+/// Writes the record as the last statement and commits.
+async fn record<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    status: Status,
+    payload: &[u8],
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    let Claim {
+        mut tx,
+        state,
+        own,
+        held: Some(held),
+        replaces,
+        attempt,
+        sheet,
+    } = claim
+    else {
+        return Ending::Answered(answer);
+    };
+    let failed = status == Status::Failed;
+    let retention = sheet.operation.policy().retention.as_micros();
+    let entry = Entry {
+        status,
+        operation: sheet.operation.name(),
+        fingerprint: sheet.fingerprint,
+        request: sheet.request.as_deref(),
+        result: (!failed).then_some(payload),
+        failure: failed.then_some(payload),
+        retention: i64::try_from(retention).unwrap_or(i64::MAX),
+        replaces,
+        attempt,
+    };
+    let written = match tx.unmark(&held, failed).await {
+        Ok(()) => tx.write(&held, &entry).await,
+        Err(error) => Err(error),
+    };
+    match written {
+        // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction
+        // reports success.
+        Ok(Written::Done) => commit(tx, state, own, Some(held.ask), answer).await,
+        Ok(Written::Rival) => {
+            roll_back(tx, state).await;
+            Ending::Rival {
+                snapshot: held.snapshot,
+                ask: held.ask,
+            }
+        }
+        Err(error) => {
+            roll_back(tx, state).await;
+            Ending::Answered(Answer::Refused(error))
+        }
+    }
+}
+
+/// COMMIT of our own unit, or RELEASE of the savepoint in the caller's.
+async fn commit<DB: Backend, T, E>(
+    tx: Transaction<'_, DB>,
+    state: &mut State,
+    own: bool,
+    ask: Option<Ask>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    let committed = if own {
+        DB::commit(tx).await
+    } else {
+        tx.commit()
+            .await
+            .map_err(|error| CommitError::RolledBack(DB::fold(error)))
+    };
+    match committed {
+        Ok(()) => {
+            state.armed = false;
+            Ending::Answered(answer)
+        }
+        Err(CommitError::RolledBack(error)) => Ending::Answered(Answer::Refused(error)),
+        Err(CommitError::Ambiguous(lost)) => Ending::Ambiguous { ask, lost, answer },
+    }
+}

@@ -1,0 +1,236 @@
+//! The decision, without a database.
+
+use std::time::Duration;
+
+use super::*;
+use crate::error::Error;
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry};
+use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
+
+const NOW: Timestamp = Timestamp::from_micros(1_000_000);
+const REQUEST: &[u8] = br#"{"amount":5}"#;
+
+fn question(request: Option<&[u8]>, expiry: Expiry) -> Question<'_> {
+    Question {
+        namespace: "payments",
+        operation: "pay",
+        request,
+        expiry,
+    }
+}
+
+fn record(status: Status) -> Record {
+    let lease = matches!(status, Status::InProgress | Status::Unknown);
+    Record {
+        created_at: Timestamp::from_micros(0),
+        expires_at: (!lease).then_some(Timestamp::from_micros(2_000_000)),
+        locked_until: lease.then_some(Timestamp::from_micros(1_250_000)),
+        attempt_id: AttemptId::random(),
+        attempt: 1,
+        status,
+        fingerprint_version: FINGERPRINT_VERSION,
+        codec: CODEC_JSON,
+        operation: "pay".to_owned(),
+        fingerprint: Fingerprint::compute(FINGERPRINT_VERSION, "payments", "pay", REQUEST),
+        request: None,
+        result: Some(b"1".to_vec()),
+        failure: None,
+    }
+}
+
+fn ask(record: Option<Record>, lock: Lock) -> Decision {
+    ask_with(record, lock, question(Some(REQUEST), Expiry::Replay))
+}
+
+fn ask_with(record: Option<Record>, lock: Lock, question: Question<'_>) -> Decision {
+    let sighting = Sighting {
+        record,
+        lock,
+        now: NOW,
+    };
+    decide(sighting, question)
+}
+
+const LOCKS: [Lock; 5] = [
+    Lock::Granted,
+    Lock::Refused,
+    Lock::Nested,
+    Lock::NotAsked,
+    Lock::NoTransaction,
+];
+
+#[test]
+fn without_a_record_the_lock_decides() {
+    assert!(matches!(
+        ask(None, Lock::Granted),
+        Decision::Run {
+            replaces: None,
+            attempt: 1
+        }
+    ));
+    assert!(matches!(
+        ask(None, Lock::Refused),
+        Decision::Refuse(Error::InFlight { .. })
+    ));
+    assert!(matches!(
+        ask(None, Lock::Nested),
+        Decision::Refuse(Error::NestedSameKey)
+    ));
+    assert!(matches!(
+        ask(None, Lock::NoTransaction),
+        Decision::Refuse(Error::NotInTransaction)
+    ));
+}
+
+#[test]
+fn a_record_decides_whatever_the_lock_said() {
+    for lock in LOCKS {
+        assert!(matches!(
+            ask(Some(record(Status::Completed)), lock),
+            Decision::Replay(_)
+        ));
+        assert!(matches!(
+            ask(Some(record(Status::Failed)), lock),
+            Decision::ReplayFailure(_)
+        ));
+        assert!(matches!(
+            ask(Some(record(Status::Unknown)), lock),
+            Decision::Refuse(Error::OutcomeUnknown)
+        ));
+        assert!(matches!(
+            ask(Some(record(Status::InProgress)), lock),
+            Decision::Refuse(Error::InFlight { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_different_request_is_refused_before_anything_is_replayed() {
+    for lock in LOCKS {
+        for status in [
+            Status::Completed,
+            Status::Failed,
+            Status::Unknown,
+            Status::InProgress,
+        ] {
+            let other = question(Some(br#"{"amount":6}"#), Expiry::Replay);
+            let decision = ask_with(Some(record(status)), lock, other);
+            let Decision::Refuse(Error::Mismatch(mismatch)) = decision else {
+                panic!("{status:?} under {lock:?}: {decision:?}");
+            };
+            assert_ne!(mismatch.recorded_hash, mismatch.submitted_hash);
+        }
+    }
+}
+
+#[test]
+fn another_operation_is_refused_even_when_no_request_is_compared() {
+    let elsewhere = Question {
+        operation: "refund",
+        ..question(None, Expiry::Replay)
+    };
+    let decision = ask_with(Some(record(Status::Completed)), Lock::Granted, elsewhere);
+    assert!(
+        matches!(decision, Decision::Refuse(Error::Mismatch(_))),
+        "{decision:?}"
+    );
+}
+
+#[test]
+fn an_operation_that_stopped_comparing_keeps_its_old_keys() {
+    let decision = ask_with(
+        Some(record(Status::Completed)),
+        Lock::Granted,
+        question(None, Expiry::Replay),
+    );
+    assert!(matches!(decision, Decision::Replay(_)));
+    let mut uncompared = record(Status::Completed);
+    uncompared.fingerprint = None;
+    assert!(matches!(
+        ask(Some(uncompared), Lock::Granted),
+        Decision::Replay(_)
+    ));
+}
+
+#[test]
+fn a_fingerprint_of_an_unknown_version_is_an_error_and_never_a_run() {
+    let mut newer = record(Status::Completed);
+    newer.fingerprint_version = FINGERPRINT_VERSION + 1;
+    assert!(matches!(
+        ask(Some(newer), Lock::Granted),
+        Decision::Refuse(Error::UnknownState {
+            what: "fingerprint version",
+            ..
+        })
+    ));
+}
+
+#[test]
+fn an_expired_record_replays_unless_expiry_is_strict() {
+    for (expires_at, spent) in [(1_000_000, true), (999_999, true), (1_000_001, false)] {
+        let mut record = record(Status::Completed);
+        record.expires_at = Some(Timestamp::from_micros(expires_at));
+        record.attempt = 3;
+        let id = record.attempt_id;
+        assert!(matches!(
+            ask(Some(record.clone()), Lock::Granted),
+            Decision::Replay(_)
+        ));
+        let strict = question(Some(REQUEST), Expiry::Strict);
+        match ask_with(Some(record), Lock::Granted, strict) {
+            Decision::Run {
+                replaces: Some(replaces),
+                attempt: 4,
+            } => assert!(spent && replaces == id),
+            Decision::Replay(_) => assert!(!spent),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_spent_record_still_waits_for_the_lock() {
+    let strict = question(Some(REQUEST), Expiry::Strict);
+    let mut expired = record(Status::Completed);
+    expired.expires_at = Some(NOW);
+    assert!(matches!(
+        ask_with(Some(expired), Lock::Refused, strict),
+        Decision::Refuse(Error::InFlight { .. })
+    ));
+}
+
+#[test]
+fn a_lease_never_expires_and_is_never_taken_over_here() {
+    let strict = question(Some(REQUEST), Expiry::Strict);
+    for (locked_until, retry_after) in [
+        (1_250_000, Duration::from_millis(250)),
+        (1_000_000, DEFAULT_RETRY_AFTER),
+        (10, DEFAULT_RETRY_AFTER),
+    ] {
+        let mut leased = record(Status::InProgress);
+        leased.locked_until = Some(Timestamp::from_micros(locked_until));
+        match ask_with(Some(leased), Lock::Granted, strict) {
+            Decision::Refuse(Error::InFlight { retry_after: found }) => {
+                assert_eq!(found, retry_after);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut unknown = record(Status::Unknown);
+    unknown.locked_until = Some(Timestamp::from_micros(10));
+    assert!(matches!(
+        ask_with(Some(unknown), Lock::Granted, strict),
+        Decision::Refuse(Error::OutcomeUnknown)
+    ));
+}
+
+#[test]
+fn a_released_record_counts_as_absent_and_is_replaced() {
+    let released = record(Status::Released);
+    let id = released.attempt_id;
+    assert!(matches!(
+        ask(Some(released), Lock::Granted),
+        Decision::Run { replaces: Some(replaces), attempt: 2 } if replaces == id
+    ));
+}

@@ -1,0 +1,125 @@
+//! The rules of ARCHITECTURE.md that the compiler does not know.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// idem-runtime's modules from left to right: each imports only from its left.
+const ORDER: [&str; 19] = [
+    "failure",
+    "error",
+    "key",
+    "fingerprint",
+    "identity",
+    "record",
+    "policy",
+    "spec",
+    "replay",
+    "payload",
+    "outcome",
+    "fast_check",
+    "store",
+    "schema",
+    "telemetry",
+    "engine",
+    "purge",
+    "private",
+    "lib",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the workspace is the parent of tests/")
+        .to_owned()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn runtime() -> (PathBuf, Vec<PathBuf>) {
+    let src = root().join("idem-runtime/src");
+    let mut found = Vec::new();
+    sources(&src, &mut found);
+    (src, found)
+}
+
+fn module(src: &Path, file: &Path) -> String {
+    let first = file.strip_prefix(src).expect("below src").iter().next();
+    let first = first.expect("a file").to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The modules named after `crate::` in code (not in comments: documentation may point anywhere).
+fn imports(text: &str) -> Vec<String> {
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| line.split("crate::").skip(1))
+        .map(|rest| {
+            rest.chars()
+                .take_while(|c| c.is_ascii_lowercase() || *c == '_')
+                .collect::<String>()
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+#[test]
+fn a_module_imports_only_from_its_left() {
+    let (src, files) = runtime();
+    let place = |name: &str| {
+        ORDER
+            .iter()
+            .position(|module| *module == name)
+            .unwrap_or_else(|| panic!("module `{name}` has no place in the order"))
+    };
+    let mut faults = Vec::new();
+    for file in &files {
+        let own = module(&src, file);
+        for import in imports(&fs::read_to_string(file).expect("a source")) {
+            if import != own && place(&import) > place(&own) {
+                faults.push(format!("{}: `{own}` imports `{import}`", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn every_module_of_the_order_is_there_and_is_used() {
+    let (src, files) = runtime();
+    for name in ORDER {
+        assert!(
+            files.iter().any(|file| module(&src, file) == name),
+            "no module `{name}`"
+        );
+    }
+}
+
+#[test]
+fn no_source_file_is_longer_than_400_lines() {
+    let mut files = Vec::new();
+    for folder in [
+        "idem-macros",
+        "idem-runtime",
+        "tests",
+        "ui-tests",
+        "examples",
+        "xtask",
+    ] {
+        sources(&root().join(folder), &mut files);
+    }
+    let long: Vec<_> = files
+        .iter()
+        .filter(|file| fs::read_to_string(file).expect("a source").lines().count() > 400)
+        .collect();
+    assert!(long.is_empty(), "the design wants a new room: {long:#?}");
+}

@@ -1,0 +1,11 @@
+use idem_ui_tests::*;
+
+#[derive(Deserialize)]
+struct Receipt;
+
+#[idempotent(namespace = "payments")]
+async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> Result<Receipt, PaymentError> {
+    Ok(Receipt)
+}
+
+fn main() {}

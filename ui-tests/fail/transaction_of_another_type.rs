@@ -1,0 +1,8 @@
+use idem_ui_tests::*;
+
+#[idempotent(namespace = "payments")]
+async fn create(tx: &mut PgConnection, key: &IdempotencyKey) -> ApiResult<Payment> {
+    Ok(Payment { id: 1 })
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use idem_ui_tests::*;
+
+#[idempotent(namespace = "payments")]
+async fn create(tx: &mut PgTransaction<'_>, mine: &IdempotencyKey, theirs: &IdempotencyKey) -> ApiResult<Payment> {
+    Ok(Payment { id: 1 })
+}
+
+fn main() {}

@@ -1,0 +1,90 @@
+//! Handlers over which no lint has anything to say, so that the attribute causes none.
+#![deny(clippy::pedantic, clippy::nursery, unused)]
+#![allow(dead_code, reason = "nobody calls them")]
+
+use std::sync::Arc;
+
+use crate::{ApiResult, Clock, CreatePayment, IdempotencyKey, Payment, PaymentError, idempotent};
+use sqlx::{PgTransaction, SqliteTransaction};
+
+#[idempotent(namespace = "payments", retention = "24h")]
+async fn plain(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &CreatePayment,
+) -> Result<Payment, PaymentError> {
+    let id = sqlx::query_scalar("INSERT INTO payment (amount) VALUES ($1) RETURNING id")
+        .bind(cmd.amount)
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(Payment { id })
+}
+
+#[idempotent(
+    namespace = "payments",
+    on_conflict = "wait",
+    record_request,
+    skip(_clock)
+)]
+async fn unused_parameters(
+    _: &mut SqliteTransaction<'_>,
+    _key: &IdempotencyKey,
+    _cmd: &CreatePayment,
+    _clock: Clock,
+) -> ApiResult<()> {
+    Ok(())
+}
+
+#[idempotent(namespace = "payments", key = natural(payee, "x"), scope = payee, fingerprint = (amount, payee))]
+async fn destructured(
+    tx: &mut PgTransaction<'_>,
+    CreatePayment {
+        amount, ref payee, ..
+    }: CreatePayment,
+    mut attempts: u8,
+) -> ApiResult<i64> {
+    attempts += 1;
+    if amount == 0 {
+        return Ok(i64::from(attempts));
+    }
+    sqlx::query("DELETE FROM payment WHERE payee = $1")
+        .bind(payee)
+        .execute(&mut **tx)
+        .await?;
+    Ok(amount)
+}
+
+struct Service {
+    fee: i64,
+}
+
+impl Service {
+    #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
+    async fn by_reference(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        key: Option<IdempotencyKey>,
+    ) -> ApiResult<Payment> {
+        sqlx::query("DELETE FROM payment")
+            .execute(&mut **tx)
+            .await?;
+        Ok(Payment { id: self.fee })
+    }
+
+    #[idempotent(namespace = "payments", key = cmd.request_id)]
+    async fn shared(
+        self: Arc<Self>,
+        _tx: &mut PgTransaction<'_>,
+        cmd: CreatePayment,
+    ) -> ApiResult<i64> {
+        Ok(self.fee + cmd.amount)
+    }
+
+    #[idempotent(namespace = "payments", signature = "keep")]
+    async fn kept(&self, tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
+        sqlx::query("DELETE FROM payment")
+            .execute(&mut **tx)
+            .await?;
+        Ok(self.fee)
+    }
+}
