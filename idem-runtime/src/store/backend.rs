@@ -70,6 +70,14 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
 
+    /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
+    #[doc(hidden)]
+    fn sweep(
+        conn: &mut Self::Connection,
+        table: &str,
+        limit: u32,
+    ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
+
     /// Whether to try again shortly, because the database itself does not wait where it could.
     #[doc(hidden)]
     fn is_momentary(error: &Error) -> bool;

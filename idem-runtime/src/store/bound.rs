@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 
 use super::session::{Ask, Entry, Held, Session, Written};
 use super::typed::Store;
-use crate::error::{Error, Mismatch};
+use crate::error::{Error, Field, Mismatch};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::identity::Identity;
-use crate::key::IdempotencyKey;
+use crate::key::{IdempotencyKey, limits, text};
 use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide};
 use crate::payload::{decode, encode, result_of, stored_failure};
 use crate::record::{AttemptId, Record, Status};
@@ -50,7 +50,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a mismatch.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared;
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared, or
+    /// an operation that is blank, longer than 255 characters, or has control characters;
     /// [`Error::IncompatibleState`] for a recorded result that is no `Res`; [`Error::NestedSameKey`] if this very
     /// transaction holds the claim; [`Error::NotInTransaction`] for a fresh key outside a transaction;
     /// [`Error::OutcomeUnknown`]; and the database's.
@@ -64,6 +65,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         Req: Serialize + DeserializeOwned,
         Res: DeserializeOwned,
     {
+        text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
         let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
         let question = Question {

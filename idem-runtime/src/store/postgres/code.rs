@@ -59,6 +59,11 @@ pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
     sqlstate(error).is_some_and(|code| code == "42P01" || code == "3F000")
 }
 
+/// No such column.
+pub(super) fn is_missing_column(error: &sqlx::Error) -> bool {
+    sqlstate(error).is_some_and(|code| code == "42703")
+}
+
 /// Class 08 (connection) and the shutdowns of class 57P.
 fn is_link(code: &str) -> bool {
     code.starts_with("08") || (code.starts_with("57P") && code != "57P04")

@@ -40,9 +40,12 @@ pub(super) fn join() -> String {
     )
 }
 
-/// Takes one claim off the list.
+/// Takes one claim off the list, and says whether it was there.
 pub(super) fn release() -> String {
-    "SELECT set_config('idem.held', replace(coalesce(current_setting('idem.held', true), ''), $1, ''), true)".into()
+    "SELECT CASE WHEN position($1 IN held) > 0 \
+     THEN set_config('idem.held', replace(held, $1, ''), true) IS NOT NULL ELSE false END \
+     FROM (SELECT coalesce(current_setting('idem.held', true), '') AS held) AS claims"
+        .into()
 }
 
 /// The look-up. One row always: what the session knows, and the record's columns or nulls.

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Seen, Session as _};
-use super::{code, look, sql};
+use super::{code, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
@@ -65,6 +65,10 @@ impl Backend for Postgres {
                 other => other,
             })
         })
+    }
+
+    async fn sweep(conn: &mut PgConnection, table: &str, limit: u32) -> Result<Option<u64>, Error> {
+        purge::leading(conn, table, limit).await
     }
 
     fn is_momentary(_: &Error) -> bool {

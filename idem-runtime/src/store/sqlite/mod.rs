@@ -40,9 +40,19 @@ impl Session for SqliteConnection {
                 ..look(self, ask).await?
             });
         }
-        let mut seen = look_as_writer(self, ask).await?;
-        enter(self, ask, &mut seen).await?;
-        Ok(seen)
+        // Before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
+        let home = file(self, &ask.table).await?;
+        let (lock, running) = enter(self, ask, home.as_ref()).await?;
+        let seen = if lock == Lock::Granted {
+            look_as_writer(self, ask).await?
+        } else {
+            look(self, ask).await?
+        };
+        Ok(Seen {
+            lock,
+            running,
+            ..seen
+        })
     }
 
     async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
@@ -120,16 +130,21 @@ impl Session for SqliteConnection {
     async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
         let done = sqlx::query(AssertSqlSafe(sql::purge(table)))
             .bind(limit)
-            .execute(self)
-            .await
-            .map_err(code::fold)?;
-        Ok(done.rows_affected())
+            .execute(&mut *self)
+            .await;
+        match done {
+            Ok(done) => Ok(done.rows_affected()),
+            Err(error) => Err(wrong_or(self, table, error).await),
+        }
     }
 }
 
-/// Enters the identity among those that run in this process, and notes in `seen` what came of it.
-async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Result<(), Error> {
-    seen.lock = Lock::Granted;
+/// Enters the identity among those that run in this process.
+async fn enter(
+    conn: &mut SqliteConnection,
+    ask: &Ask,
+    home: Option<&String>,
+) -> Result<(Lock, Option<Running>), Error> {
     // The address of the driver's handle: no two living connections share one.
     let runner = conn
         .lock_handle()
@@ -139,15 +154,31 @@ async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Resul
         .addr()
         .get();
     // A database without a name is this connection's own.
-    let home = seen.home.as_ref().or(ask.home.as_ref());
+    let home = home.or(ask.home.as_ref());
     let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
-    match Running::enter(&home, ask.mark, runner) {
-        Ok(running) => seen.running = Some(running),
-        Err(Refused::Here) => seen.lock = Lock::Nested,
-        Err(Refused::Elsewhere) if fast_check::is_on() => seen.lock = Lock::Refused,
-        Err(Refused::Elsewhere) => {}
+    Ok(match Running::enter(&home, ask.mark, runner) {
+        Ok(running) => (Lock::Granted, Some(running)),
+        Err(Refused::Here) => (Lock::Nested, None),
+        Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
+        Err(Refused::Elsewhere) => (Lock::Granted, None),
+    })
+}
+
+/// The file of the table's database, asked without reading from it: a statement that reads, and be it only
+/// `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
+async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>, Error> {
+    let (schema, _) = sql::parts(table);
+    let databases = conn
+        .fetch_all("PRAGMA database_list")
+        .await
+        .map_err(code::fold)?;
+    for database in databases {
+        if database.try_get::<&str, _>("name").map_err(code::fold)? == schema {
+            let file: String = database.try_get("file").map_err(code::fold)?;
+            return Ok(Some(file).filter(|file| !file.is_empty()));
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether a transaction is open that the driver does not know of: then there is none to begin.
@@ -168,10 +199,16 @@ async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, 
     let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
     match conn.execute(statement).await {
         Ok(_) => look(conn, ask).await,
-        Err(error) if code::is_plain_error(&error) => {
-            Err(verify::why(conn, &ask.table, error).await)
-        }
-        Err(error) => Err(code::fold(error)),
+        Err(error) => Err(wrong_or(conn, &ask.table, error).await),
+    }
+}
+
+/// An error of a statement on the table: what is wrong with the table, if the statement is, or what its code says.
+async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
+    if code::is_plain_error(&error) {
+        verify::why(conn, table, error).await
+    } else {
+        code::fold(error)
     }
 }
 
@@ -185,10 +222,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         .await;
     let row = match row {
         Ok(row) => row,
-        Err(error) if code::is_plain_error(&error) => {
-            return Err(verify::why(conn, &ask.table, error).await);
-        }
-        Err(error) => return Err(code::fold(error)),
+        Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
     };
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;

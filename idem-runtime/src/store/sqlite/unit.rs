@@ -39,7 +39,7 @@ impl Backend for Sqlite {
 
     async fn peek(conn: &mut SqliteConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
         let mut seen = look(conn, ask).await?;
-        enter(conn, ask, &mut seen).await?;
+        (seen.lock, seen.running) = enter(conn, ask, seen.home.as_ref()).await?;
         Ok(Some(seen))
     }
 
@@ -115,6 +115,19 @@ impl Backend for Sqlite {
             };
             CommitError::RolledBack(refusal(error.into()))
         })
+    }
+
+    async fn sweep(
+        conn: &mut SqliteConnection,
+        table: &str,
+        limit: u32,
+    ) -> Result<Option<u64>, Error> {
+        // One statement, and so one transaction: the write lock is the lead.
+        match conn.purge(table, limit).await {
+            Ok(rows) => Ok(Some(rows)),
+            Err(Error::Busy(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn is_momentary(error: &Error) -> bool {

@@ -7,24 +7,20 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::code::fold;
-use super::sql::parts;
+use super::sql::{is_temporary, parts};
 use crate::error::{Error, SchemaFault};
 
 /// Definitions found fit.
 static KNOWN: LazyLock<RwLock<HashSet<String>>> = LazyLock::new(RwLock::default);
 
-/// Whether this table, of this definition, was found fit before.
+/// Whether this table, of this definition, was found fit before. That it is temporary is the one
+/// fault that a definition does not show.
 pub(super) fn is_known(table: &str, definition: &str) -> bool {
     !is_temporary(table)
         && KNOWN
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(definition)
-}
-
-/// The one fault that a definition does not show.
-fn is_temporary(table: &str) -> bool {
-    parts(table).0 == "temp"
 }
 
 /// Why a look-up's statement is wrong: no table, or a column that is missing.
@@ -57,17 +53,16 @@ const CHECK: &str = "\
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let named = table.to_owned();
-    let Some(definition) = definition(conn, table).await? else {
-        return Err(SchemaFault::TableMissing { table: named }.into());
-    };
     if is_temporary(table) {
-        let found = "temporary";
         return Err(SchemaFault::NotPermanent {
             table: named,
-            found,
+            found: "temporary",
         }
         .into());
     }
+    let Some(definition) = definition(conn, table).await? else {
+        return Err(SchemaFault::TableMissing { table: named }.into());
+    };
     let row = sqlx::query(CHECK)
         .bind(name)
         .bind(schema)
