@@ -25,7 +25,7 @@ impl Backend for Postgres {
         let mut tx = conn
             .begin_with(AssertSqlSafe(sql::begin(ask)))
             .await
-            .map_err(begin_error)?;
+            .map_err(code::fold_begin)?;
         let (mut seen, held) = look(&mut tx, ask).await?;
         seen.lock = match held.split_once(':') {
             Some((owner, attempt))
@@ -46,7 +46,9 @@ impl Backend for Postgres {
     }
 
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
-        conn.begin_with(sql::BEGIN_PLAIN).await.map_err(begin_error)
+        conn.begin_with(sql::BEGIN_PLAIN)
+            .await
+            .map_err(code::fold_begin)
     }
 
     async fn join<'c>(
@@ -86,13 +88,5 @@ impl Backend for Postgres {
 
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
-    }
-}
-
-/// A BEGIN batch that fails as aborted ran inside a transaction that was aborted before.
-fn begin_error(error: sqlx::Error) -> Error {
-    match code::fold(error) {
-        Error::TransactionAborted => Error::AlreadyInTransaction,
-        other => other,
     }
 }

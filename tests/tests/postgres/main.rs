@@ -1,0 +1,4 @@
+//! The laws of idempotent handlers on a real PostgreSQL server.
+
+mod connections;
+mod terminated;
