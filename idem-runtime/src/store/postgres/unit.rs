@@ -5,6 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::Backend;
 use super::super::session::{Ask, CommitError, Seen, Session as _};
+use super::unbroken::Unbroken;
 use super::{code, look, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
@@ -55,7 +56,7 @@ impl Backend for Postgres {
         conn: &'c mut PgConnection,
         ask: Option<&Ask>,
     ) -> Result<(Transaction<'c, Self>, Option<Seen>), Error> {
-        let mut tx = conn.begin().await.map_err(code::fold)?;
+        let mut tx = Unbroken::new(conn.begin()).await.map_err(code::fold)?;
         let seen = match ask {
             Some(ask) => Some(tx.claim(ask).await?),
             None => None,
