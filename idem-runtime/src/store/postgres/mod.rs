@@ -12,6 +12,7 @@ mod create;
 mod purge;
 mod row;
 pub(crate) mod sql;
+mod unbroken;
 mod unit;
 mod verify;
 

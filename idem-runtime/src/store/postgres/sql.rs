@@ -22,8 +22,10 @@ pub(super) fn begin(ask: &Ask) -> String {
     )
 }
 
-/// BEGIN for a call without a key.
-pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE";
+/// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction begun before: that
+/// one's writes would be committed with the body's.
+pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE; SELECT CASE WHEN now() <> statement_timestamp() THEN \
+     current_setting('idem.is_in_a_transaction_already') END";
 
 /// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or `nested`.
 pub(super) fn join() -> String {
