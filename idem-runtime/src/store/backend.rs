@@ -51,9 +51,20 @@ pub trait Backend: Database<Connection: Session> {
         ask: &Ask,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
+    /// Sets a savepoint in the caller's transaction, for a call without a key.
+    #[doc(hidden)]
+    fn savepoint(
+        conn: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
+
     /// Ends a transaction that a failed `open` left on the connection.
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// Makes sure that there is a transaction to roll back after a body that may have ended it, where the driver counts
+    /// on one.
+    #[doc(hidden)]
+    fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
 
     /// COMMIT of a unit of work begun by [`Backend::open`].
     #[doc(hidden)]

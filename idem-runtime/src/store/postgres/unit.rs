@@ -35,9 +35,13 @@ impl Backend for Postgres {
     }
 
     async fn join<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = conn.begin().await.map_err(code::fold)?;
+        let mut tx = Self::savepoint(conn).await?;
         let seen = tx.claim(ask).await;
         Ok((tx, seen))
+    }
+
+    async fn savepoint(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
+        conn.begin().await.map_err(code::fold)
     }
 
     async fn clear(conn: &mut PgConnection) {
@@ -45,6 +49,10 @@ impl Backend for Postgres {
             // A warning where there is nothing to end; a dead link says so again to whoever uses it next.
             let _ = conn.execute("ROLLBACK").await;
         }
+    }
+
+    async fn reopen(_: &mut Transaction<'_, Self>) {
+        // A ROLLBACK outside any transaction succeeds, with a warning.
     }
 
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {

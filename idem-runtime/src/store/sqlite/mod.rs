@@ -43,21 +43,15 @@ impl Session for SqliteConnection {
         // Before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
         let home = file(self, &ask.table).await?;
         let (lock, running) = enter(self, ask, home.as_ref()).await?;
-        if lock != Lock::Granted {
-            return Ok(Seen {
-                lock,
-                ..look(self, ask).await?
-            });
-        }
-        // Takes the write lock now: a deferred transaction that reads first may find its snapshot stale when it writes.
-        let lock_writes = AssertSqlSafe(sql::take_write_lock(&ask.table));
-        if let Err(error) = self.execute(lock_writes).await {
-            return Err(wrong_or(self, &ask.table, error).await);
-        }
+        let seen = if lock == Lock::Granted {
+            look_as_writer(self, ask).await?
+        } else {
+            look(self, ask).await?
+        };
         Ok(Seen {
             lock,
             running,
-            ..look(self, ask).await?
+            ..seen
         })
     }
 
@@ -145,15 +139,12 @@ impl Session for SqliteConnection {
     }
 }
 
-/// Enters the identity among those that run in this process, if the database is known by name.
+/// Enters the identity among those that run in this process.
 async fn enter(
     conn: &mut SqliteConnection,
     ask: &Ask,
     home: Option<&String>,
 ) -> Result<(Lock, Option<Running>), Error> {
-    let Some(home) = home.or(ask.home.as_ref()) else {
-        return Ok((Lock::Granted, None));
-    };
     // The address of the driver's handle: no two living connections share one.
     let runner = conn
         .lock_handle()
@@ -162,7 +153,10 @@ async fn enter(
         .as_raw_handle()
         .addr()
         .get();
-    Ok(match Running::enter(home, ask.mark, runner) {
+    // A database without a name is this connection's own.
+    let home = home.or(ask.home.as_ref());
+    let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
+    Ok(match Running::enter(&home, ask.mark, runner) {
         Ok(running) => (Lock::Granted, Some(running)),
         Err(Refused::Here) => (Lock::Nested, None),
         Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
@@ -199,6 +193,16 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     }
 }
 
+/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes first: a deferred
+/// transaction that reads first may find its snapshot stale when it writes.
+async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
+    let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
+    match conn.execute(statement).await {
+        Ok(_) => look(conn, ask).await,
+        Err(error) => Err(wrong_or(conn, &ask.table, error).await),
+    }
+}
+
 /// An error of a statement on the table: what is wrong with the table, if the statement is, or what its code says.
 async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
     if code::is_plain_error(&error) {
@@ -228,8 +232,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        // A temporary table may have been defined by the very words of a permanent one.
-        verified: !sql::is_temporary(&ask.table) && verify::is_known(&definition),
+        verified: verify::is_known(&ask.table, &definition),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })
