@@ -24,6 +24,10 @@ pub struct Bound<'s, S, Req, Res> {
 /// The right to record one result, good only in the transaction that made it. Ended by exactly one of
 /// [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and [`fail_transient`](Bound::fail_transient),
 /// or by rolling its transaction back.
+///
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the witness of each is a savepoint
+/// and savepoints nest: a claim ended before one made after it ends that one too, which then answers
+/// [`Error::TransactionEnded`].
 #[derive(Debug)]
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {

@@ -1,5 +1,6 @@
 //! One contract for every store: each law is written once and stamped for each database.
 
+mod drivers;
 mod expiry;
 mod faults;
 mod keys;

@@ -173,30 +173,3 @@ async fn a_trigger_that_swallows_the_record_is_an_error() {
     let error = bound.commit(claim, &json!("lost")).await.unwrap_err();
     assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
 }
-
-#[tokio::test]
-async fn a_purge_skips_a_record_that_another_transaction_has_locked() {
-    let (database, mut conn) = changed("").await;
-    let store = store();
-    for text in ["a", "b"] {
-        PgTransactionManager::begin(&mut conn, None).await.unwrap();
-        let claim = claim(&store, &mut conn, &key(text), &json!(1)).await;
-        let mut bound = store.in_transaction(&mut conn).unwrap();
-        bound.commit(claim, &json!(1)).await.unwrap();
-        PgTransactionManager::commit(&mut conn).await.unwrap();
-    }
-    conn.execute("UPDATE idem_record SET expires_at = 'epoch'")
-        .await
-        .unwrap();
-    let mut holder = database.connect().await;
-    holder
-        .execute("BEGIN; SELECT FROM idem_record WHERE key = 'a' FOR UPDATE")
-        .await
-        .unwrap();
-    let mut bound = store.in_connection(&mut conn);
-    assert_eq!(bound.purge_expired(10).await.unwrap(), 1);
-    assert!(bound.get(&key("a")).await.unwrap().is_some());
-    assert!(bound.get(&key("b")).await.unwrap().is_none());
-    holder.execute("ROLLBACK").await.unwrap();
-    assert_eq!(bound.purge_expired(10).await.unwrap(), 1);
-}
