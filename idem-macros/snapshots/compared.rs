@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
+// 471 tokens
 async fn create(
     db: impl ::idem_runtime::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,

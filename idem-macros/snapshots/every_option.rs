@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
+// 518 tokens
 async fn create(
     db: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,

@@ -1,4 +1,5 @@
 // #[idempotent(namespace = )]
+// 255 tokens
 // [IDEM023] `namespace` is written `namespace = "payments"`
 /// Pays.
 #[allow(warnings)]

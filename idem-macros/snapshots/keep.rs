@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", signature = "keep")]
+// 400 tokens
 async fn create(
     &self,
     db: &mut PgTransaction<'_>,

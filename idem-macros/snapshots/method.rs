@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", fingerprint = (amount, to))]
+// 454 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(

@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
+// 391 tokens
 async fn create(
     db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,

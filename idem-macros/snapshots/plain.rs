@@ -1,4 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
+// 408 tokens
 /// Pays.
 pub async fn create_payment(
     db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,

@@ -13,14 +13,14 @@ use crate::item::Item;
 use crate::model::{First, Model, Output};
 use crate::signature;
 use crate::types;
+use crate::validate::is_cache;
 
 pub(crate) fn handler(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     let Item {
-        attrs,
-        vis,
-        defaultness,
-        ..
+        vis, defaultness, ..
     } = item;
+    // A cache has been refused: to run it as well would only add messages of its own.
+    let attrs = item.attrs.iter().filter(|attr| !is_cache(attr));
     let mixed = Span::mixed_site();
     let mut sig = signature::rewritten(item, model, options);
     sig.constness = None;

@@ -97,6 +97,8 @@
 //! | `IDEM010` | `#[async_trait]` has rewritten the method |
 //! | `IDEM011` | a caching attribute stands beside this one |
 //! | `IDEM012` | the item is not a function with a body |
+//! | `IDEM013` | the first parameter of a leased handler is not the attempt |
+//! | `IDEM014` | a leased handler borrows from its caller |
 //! | `IDEM021` | there is no such option |
 //! | `IDEM022` | an option is given twice |
 //! | `IDEM023` | an option is not written as it must be |
@@ -110,11 +112,24 @@
 //! | `IDEM031` | two options contradict each other |
 //! | `IDEM032` | a key or a fingerprint is a literal |
 //! | `IDEM033` | the option belongs to a mode that this version does not have |
+//! | `IDEM041` | `derive(Failure)` is not on an enum |
+//! | `IDEM042` | there is not exactly one variant for replayed failures |
+//! | `IDEM043` | the variant for replayed failures holds something else |
+//! | `IDEM044` | a permanent variant holds a database error |
+//! | `IDEM045` | two variants have the same class |
+//! | `IDEM046` | the class breaks its rule |
+//! | `IDEM047` | a word of `#[failure]` is in the wrong place |
+//! | `IDEM048` | no variant is permanent |
+//! | `IDEM049` | a field of a permanent variant holds a reference |
+//!
+//! `docs/diagnostics.md` in the repository shows each: the wrong code, the message, the reason and the
+//! right code.
 
 mod args;
 mod diagnostic;
 mod duration;
 mod expand;
+mod failure;
 mod fallback;
 mod item;
 mod literal;
@@ -136,6 +151,46 @@ use crate::model::Model;
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments.into(), &item.into()).into()
+}
+
+/// Implements `Failure` for an error enum: which of its variants are permanent, and how a handler with
+/// `failures = "record"` records and replays them.
+///
+/// ```text
+/// #[derive(Debug, thiserror::Error, Failure)]
+/// enum PaymentError {
+///     #[error("declined: {code}")]
+///     #[failure(permanent)]
+///     Declined { code: u32 },
+///
+///     #[error(transparent)]
+///     Database(#[from] sqlx::Error),
+///
+///     #[error(transparent)]
+///     Idempotency(#[from] idem_runtime::Error),
+///
+///     #[error("{}", .0.message)]
+///     #[failure(replayed)]
+///     Recorded(StoredFailure),
+/// }
+/// ```
+///
+/// | on a variant | meaning |
+/// |---|---|
+/// | `permanent` | no retry can mend it: it is recorded, and every retry gets it back |
+/// | `class = "…"` | its name in the record, 1-255 characters; without it, the variant's. Renaming a variant without keeping its class makes the failures recorded before come back in the `replayed` variant |
+/// | `replayed` | required, once: what a recorded failure comes back in whose class this build does not know, or whose fields it cannot read. It holds a `StoredFailure`, and is permanent as what it holds |
+/// | `database` | beside `permanent`: although the variant holds a database error. Its fields are not recorded, so that it comes back in the `replayed` variant, with message and cause |
+///
+/// On the enum, `#[failure(crate = path)]` says where the runtime is, if it was renamed.
+///
+/// The record keeps the error's message (`Display`), the message of its `source()`, and the fields as
+/// JSON: by name, or as a list if they have none. A field that the record lacks is read as `null`, so an
+/// `Option` may be added. Fields of permanent variants must be `Serialize + DeserializeOwned`, and the
+/// enum must be a `std::error::Error`. With type parameters, this is asked where the type is used.
+#[proc_macro_derive(Failure, attributes(failure))]
+pub fn derive_failure(item: TokenStream) -> TokenStream {
+    failure::derive(item.into()).into()
 }
 
 /// The attribute on tokens, without a compiler around it.

@@ -36,23 +36,31 @@ pub(crate) fn namespace(literal: &LitStr) -> syn::Result<String> {
 
 /// Checks an operation's name: 1 to 255 characters, none of them a control character.
 pub(crate) fn operation(literal: &LitStr) -> syn::Result<String> {
+    let blank = "the operation's name is blank: leave the option out to use the function's name";
+    title(Code::OperationName, "an operation's name", blank, literal)
+}
+
+/// Checks the class of a failure, by the same rule.
+pub(crate) fn class(literal: &LitStr) -> syn::Result<String> {
+    let blank = "the class is blank: leave the option out to use the variant's name";
+    title(Code::Class, "a class", blank, literal)
+}
+
+fn title(code: Code, what: &str, blank: &str, literal: &LitStr) -> syn::Result<String> {
     let text = literal.value();
     let length = text.chars().count();
     let complaint = if text.trim().is_empty() {
-        "the operation's name is blank: leave the option out to use the function's name".to_owned()
+        blank.to_owned()
     } else if text.trim() != text {
-        format!(
-            "an operation's name has no space around it: write `{}`",
-            text.trim()
-        )
+        format!("{what} has no space around it: write `{}`", text.trim())
     } else if length > 255 {
-        format!("an operation's name has at most 255 characters, this one {length}")
+        format!("{what} has at most 255 characters, this one {length}")
     } else if let Some(wrong) = text.chars().find(|c| c.is_control()) {
-        format!("an operation's name has no control characters, this one has {wrong:?}")
+        format!("{what} has no control characters, this one has {wrong:?}")
     } else {
         return Ok(text);
     };
-    Err(fault(Code::OperationName, literal, complaint))
+    Err(fault(code, literal, complaint))
 }
 
 /// Checks a table's name: an identifier in lower case, a schema before it if need be.

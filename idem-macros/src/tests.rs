@@ -1,7 +1,9 @@
 //! The attribute on tokens: what it reports, and what it expands to.
 
+mod failure;
 mod half_typed;
 mod handler;
+mod lease;
 mod options;
 mod snapshots;
 

@@ -1,7 +1,7 @@
 //! What the spelling of a type tells.
 
 use quote::ToTokens as _;
-use syn::{GenericArgument, Ident, PathArguments, PathSegment, Token, Type};
+use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Token, Type};
 
 /// The type inside invisible groups and parentheses.
 pub(crate) fn bare(ty: &Type) -> &Type {
@@ -43,13 +43,32 @@ pub(crate) fn type_arguments(segment: &PathSegment) -> impl Iterator<Item = &Typ
 
 /// The first reference in a type: in a stored value it could never be read back.
 pub(crate) fn reference(ty: &Type) -> Option<&Type> {
+    find(ty, &|ty| matches!(ty, Type::Reference(_)))
+}
+
+/// The first part of a type that borrows for less than the program's life.
+pub(crate) fn borrow(ty: &Type) -> Option<&Type> {
+    let short = |lifetime: &Lifetime| lifetime.ident != "static";
+    find(ty, &|ty| match ty {
+        Type::Reference(reference) => reference.lifetime.as_ref().is_none_or(short),
+        Type::Path(path) => path.path.segments.iter().flat_map(arguments).any(
+            |argument| matches!(argument, GenericArgument::Lifetime(lifetime) if short(lifetime)),
+        ),
+        _ => false,
+    })
+}
+
+/// The first part of a type that is of a kind, outermost first.
+fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
+    if kind(ty) {
+        return Some(ty);
+    }
     match ty {
-        Type::Reference(_) => Some(ty),
-        Type::Group(group) => reference(&group.elem),
-        Type::Paren(paren) => reference(&paren.elem),
-        Type::Array(array) => reference(&array.elem),
-        Type::Slice(slice) => reference(&slice.elem),
-        Type::Tuple(tuple) => tuple.elems.iter().find_map(reference),
+        Type::Group(group) => find(&group.elem, kind),
+        Type::Paren(paren) => find(&paren.elem, kind),
+        Type::Array(array) => find(&array.elem, kind),
+        Type::Slice(slice) => find(&slice.elem, kind),
+        Type::Tuple(tuple) => tuple.elems.iter().find_map(|ty| find(ty, kind)),
         // A phantom stores nothing.
         Type::Path(_) if name(ty).is_some_and(|name| name == "PhantomData") => None,
         Type::Path(path) => path
@@ -57,7 +76,7 @@ pub(crate) fn reference(ty: &Type) -> Option<&Type> {
             .segments
             .iter()
             .flat_map(type_arguments)
-            .find_map(reference),
+            .find_map(|ty| find(ty, kind)),
         _ => None,
     }
 }
@@ -138,7 +157,7 @@ pub(crate) enum KeyShape {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyShape, inferred, key_shape, reference};
+    use super::{KeyShape, borrow, inferred, key_shape, reference};
     use quote::ToTokens as _;
     use syn::parse_quote;
 
@@ -170,6 +189,17 @@ mod tests {
         assert!(reference(&parse_quote!([&u8; 3])).is_some());
         assert!(reference(&parse_quote!(Cow<'a, str>)).is_none());
         assert!(reference(&parse_quote!(Vec<PhantomData<&'static u8>>)).is_none());
+    }
+
+    #[test]
+    fn a_borrow_is_whatever_does_not_live_as_long_as_the_program() {
+        assert!(borrow(&parse_quote!(&str)).is_some());
+        assert!(borrow(&parse_quote!(Option<Cow<'_, str>>)).is_some());
+        assert!(borrow(&parse_quote!((u8, &'a str))).is_some());
+        assert!(borrow(&parse_quote!(&'static str)).is_none());
+        assert!(borrow(&parse_quote!(Cow<'static, str>)).is_none());
+        assert!(borrow(&parse_quote!(Arc<Client>)).is_none());
+        assert!(borrow(&parse_quote!(Box<dyn Fn(&str)>)).is_none());
     }
 
     #[test]

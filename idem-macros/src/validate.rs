@@ -1,6 +1,7 @@
 //! The rules that concern more than one token: what the handler and its options say together.
 
 mod key;
+mod lease;
 mod options;
 mod signature;
 
@@ -12,7 +13,7 @@ use crate::item::Item;
 use crate::model::{Model, cfgs, same};
 use crate::nearest;
 
-pub(crate) use self::signature::is_async_trait;
+pub(crate) use self::signature::{is_async_trait, is_cache};
 
 /// What is known of a handler without faults.
 pub(crate) struct Plan<'i> {
@@ -45,6 +46,7 @@ pub(crate) fn plan<'i>(
     faults: &mut Faults,
 ) -> Option<Plan<'i>> {
     options::check(options, faults);
+    lease::options(options, faults);
     signature::check(item, model, options, faults);
     let key = key::find(item, model, options, faults);
     let (key, leaves) = match key {
@@ -52,6 +54,13 @@ pub(crate) fn plan<'i>(
         None => (None, Vec::new()),
     };
     let compared = compared(model, options, &leaves, faults);
+    if let (Some(name), true) = (&options.lease.name, faults.is_empty()) {
+        faults.push(
+            Code::NotInThisVersion,
+            name,
+            "lease mode is not in this version: remove the option, and keep what the handler does in the database",
+        );
+    }
     Some(Plan {
         transaction: model.first.as_ref()?.transaction()?,
         result: model.output.result()?,

@@ -34,7 +34,7 @@ pub mod store;
 pub mod telemetry;
 
 #[cfg(feature = "macros")]
-pub use idem_macros::idempotent;
+pub use idem_macros::{Failure, idempotent};
 
 pub use self::engine::{
     Begin, Compared, HandlerError, HandlerResult, RESOLVE_WITHIN, RecordRead, RecordWrite, Source,

@@ -5,10 +5,16 @@ pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
 pub use std::time::Duration;
 
+pub use serde_json::Value;
+
 pub use crate::engine::contract::{Contract, contract, failures, lifts, reads, writes};
 pub use crate::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
 pub use crate::engine::request::Request;
 pub use crate::engine::unit::{Unit, unit};
+pub use crate::failure::StoredFailure;
+pub use crate::failure::derived::{
+    Described, FailureField, described, field, listed, named, replayed,
+};
 pub use crate::spec::Operation;
 
 use crate::error::Invalid;

@@ -6,7 +6,7 @@
 
 mod lints;
 
-pub use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
+pub use idem_runtime::{Error, Failure, IdempotencyKey, Replayable, StoredFailure, idempotent};
 pub use serde::{Deserialize, Serialize};
 pub use sqlx::{
     PgConnection, PgPool, PgTransaction, Postgres, SqlitePool, SqliteTransaction, Transaction,

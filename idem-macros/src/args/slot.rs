@@ -24,7 +24,7 @@ impl<T> Default for Slot<T> {
 
 impl<T> Slot<T> {
     /// Reads the value of the option that was just named.
-    pub(super) fn set(
+    pub(crate) fn set(
         &mut self,
         at: &Argument<'_>,
         read: impl FnOnce(&Argument<'_>) -> syn::Result<T>,

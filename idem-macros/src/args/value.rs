@@ -5,16 +5,16 @@ use syn::ext::IdentExt as _;
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Ident, Lit, LitBool, LitStr, Path, Token, token};
+use syn::{Expr, Ident, LitBool, LitStr, Path, Token, token};
 
 use crate::diagnostic::{Code, fault};
 use crate::{literal, nearest};
 
 /// An option whose name was read and whose value comes next.
-pub(super) struct Argument<'i> {
-    pub(super) name: &'i Ident,
-    pub(super) example: &'static str,
-    pub(super) input: ParseStream<'i>,
+pub(crate) struct Argument<'i> {
+    pub(crate) name: &'i Ident,
+    pub(crate) example: &'static str,
+    pub(crate) input: ParseStream<'i>,
 }
 
 /// Where the key comes from.
@@ -32,7 +32,7 @@ pub(crate) enum Fingerprint {
 }
 
 /// The error for input that goes on otherwise than it must.
-pub(super) fn expected(input: ParseStream, what: &str) -> syn::Error {
+pub(crate) fn expected(input: ParseStream, what: &str) -> syn::Error {
     let next = input.fork().parse::<TokenTree>().ok();
     fault(Code::Form, next, format_args!("expected {what}"))
 }
@@ -101,7 +101,7 @@ impl Argument<'_> {
 }
 
 /// A string literal that obeys a rule.
-pub(super) fn checked(
+pub(crate) fn checked(
     rule: fn(&LitStr) -> syn::Result<String>,
 ) -> impl FnOnce(&Argument<'_>) -> syn::Result<LitStr> {
     move |at| {
@@ -111,12 +111,12 @@ pub(super) fn checked(
     }
 }
 
-pub(super) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
+pub(crate) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
     move |at| literal::duration(&at.name.to_string(), &at.text()?, limit)
 }
 
 /// One of a few words.
-pub(super) fn choice<const N: usize>(
+pub(crate) fn choice<const N: usize>(
     choices: [(&'static str, bool); N],
 ) -> impl FnOnce(&Argument<'_>) -> syn::Result<bool> {
     move |at| {
@@ -138,7 +138,7 @@ pub(super) fn choice<const N: usize>(
     }
 }
 
-pub(super) fn boolean(at: &Argument<'_>) -> syn::Result<bool> {
+pub(crate) fn boolean(at: &Argument<'_>) -> syn::Result<bool> {
     at.assignment()?;
     if at.input.peek(LitBool) {
         return Ok(at.input.parse::<LitBool>()?.value);
@@ -147,7 +147,7 @@ pub(super) fn boolean(at: &Argument<'_>) -> syn::Result<bool> {
 }
 
 /// `name`, or `name = true`.
-pub(super) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
+pub(crate) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
     if at.next_is_missing() {
         Ok(true)
     } else {
@@ -155,8 +155,17 @@ pub(super) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
     }
 }
 
+/// `name`, and nothing after it.
+pub(crate) fn word(at: &Argument<'_>) -> syn::Result<()> {
+    if at.next_is_missing() {
+        Ok(())
+    } else {
+        Err(at.misformed())
+    }
+}
+
 /// `name(a, b)`.
-pub(super) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
+pub(crate) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     if !at.input.peek(token::Paren) {
         return Err(at.misformed());
     }
@@ -180,11 +189,11 @@ pub(super) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-pub(super) fn expression(at: &Argument<'_>) -> syn::Result<Expr> {
+pub(crate) fn expression(at: &Argument<'_>) -> syn::Result<Expr> {
     at.parsed()
 }
 
-pub(super) fn key(at: &Argument<'_>) -> syn::Result<Key> {
+pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
     let expr: Expr = at.parsed()?;
     if is_literal(&expr) {
         return Err(fault(
@@ -208,7 +217,7 @@ pub(super) fn key(at: &Argument<'_>) -> syn::Result<Key> {
     }
 }
 
-pub(super) fn fingerprint(at: &Argument<'_>) -> syn::Result<Fingerprint> {
+pub(crate) fn fingerprint(at: &Argument<'_>) -> syn::Result<Fingerprint> {
     let expr: Expr = at.parsed()?;
     if is_literal(&expr) {
         return Err(fault(
@@ -223,16 +232,11 @@ pub(super) fn fingerprint(at: &Argument<'_>) -> syn::Result<Fingerprint> {
     Ok(Fingerprint::Projection(expr))
 }
 
-pub(super) fn path(at: &Argument<'_>) -> syn::Result<Path> {
+pub(crate) fn path(at: &Argument<'_>) -> syn::Result<Path> {
     at.assignment()?;
     at.input
         .call(Path::parse_mod_style)
         .map_err(|_| at.misformed())
-}
-
-/// Lease mode's values: read over, because the option itself is refused.
-pub(super) fn ignored(at: &Argument<'_>) -> syn::Result<()> {
-    at.parsed::<Lit>().map(drop)
 }
 
 /// The expression inside invisible groups and parentheses.

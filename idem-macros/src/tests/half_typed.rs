@@ -7,7 +7,7 @@ use super::read;
 const HANDLER: &str = "pub async fn pay(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &Pay) -> Result<Paid, PayError> { let id = tx.insert(cmd).await?; Ok(Paid { id }) }";
 
 /// Every prefix of the tokens; a group is closed wherever it is cut.
-fn prefixes(tokens: &TokenStream) -> Vec<TokenStream> {
+pub(super) fn prefixes(tokens: &TokenStream) -> Vec<TokenStream> {
     let mut all = vec![TokenStream::new()];
     let mut before = TokenStream::new();
     for token in tokens.clone() {

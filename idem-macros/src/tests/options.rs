@@ -299,21 +299,11 @@ fn constants_identify_nothing() {
 }
 
 #[test]
-fn an_option_is_given_once_and_lease_mode_not_at_all() {
+fn an_option_is_given_once() {
     says(
         "namespace = \"p\", namespace = \"q\"",
         "IDEM022",
         "`namespace` is given twice",
-    );
-    says(
-        "namespace = \"p\", lease = \"5m\", on_lapse = \"retry\"",
-        "IDEM033",
-        "lease mode is not in this version",
-    );
-    says(
-        "namespace = \"p\", on_lapse = \"retry\"",
-        "IDEM033",
-        "remove `on_lapse`",
     );
 }
 

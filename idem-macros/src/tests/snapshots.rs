@@ -5,12 +5,25 @@
 use std::path::Path;
 use std::{env, fs};
 
-use super::apply;
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::read;
 
 #[track_caller]
 fn snapshot(name: &str, arguments: &str, item: &str) {
-    let expansion = apply(arguments, item);
-    let mut text = format!("// #[idempotent({arguments})]\n");
+    let tokens = crate::expand(
+        arguments.parse().expect("tokens"),
+        &item.parse().expect("tokens"),
+    );
+    compare(name, &format!("#[idempotent({arguments})]"), tokens);
+}
+
+/// Compares with what was blessed: the expansion and how many tokens it has.
+#[track_caller]
+fn compare(name: &str, title: &str, tokens: TokenStream) {
+    let count = count(tokens.clone());
+    let expansion = read(tokens);
+    let mut text = format!("// {title}\n// {count} tokens\n");
     for error in &expansion.errors {
         for line in error.lines() {
             text.push_str("// ");
@@ -28,6 +41,43 @@ fn snapshot(name: &str, arguments: &str, item: &str) {
     }
     let blessed = fs::read_to_string(&path).expect("the snapshot is there");
     assert_eq!(text, blessed, "the expansion of `{name}` has changed");
+}
+
+/// Tokens at every depth; a pair of brackets is one.
+fn count(tokens: TokenStream) -> usize {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) => 1 + count(group.stream()),
+            _ => 1,
+        })
+        .sum()
+}
+
+/// What generated code adds to a handler with so many compared parameters.
+fn added(parameters: usize) -> usize {
+    let parameters: String = (0..parameters).map(|n| format!(", p{n}: u8")).collect();
+    let item = format!(
+        "async fn f(tx: &mut Tx<'_>, key: &IdempotencyKey{parameters}) -> Result<(), E> {{}}"
+    );
+    let item: TokenStream = item.parse().expect("tokens");
+    let expansion = crate::expand("namespace = \"p\"".parse().expect("tokens"), &item);
+    count(expansion) - count(item)
+}
+
+#[test]
+fn the_expansion_grows_by_one_statement_a_compared_parameter() {
+    let statement = count("request.field(\"p0\", &p0);".parse().expect("tokens"));
+    for parameters in 0..16 {
+        assert_eq!(added(parameters) - added(0), parameters * statement);
+    }
+}
+
+#[test]
+fn derived_failure() {
+    let item = "pub enum PayError<T> { #[failure(permanent)] Declined { code: T, r#type: u8 }, #[failure(permanent, class = \"closed\")] Closed, #[failure(permanent)] Over(u8, String), #[failure(permanent, database)] Taken(sqlx::Error), Database(sqlx::Error), Idempotency(idem_runtime::Error), #[failure(replayed)] Recorded(StoredFailure) }";
+    let tokens = crate::failure::derive(item.parse().expect("tokens"));
+    compare("failure", "#[derive(Failure)]", tokens);
 }
 
 #[test]

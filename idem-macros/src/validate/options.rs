@@ -1,4 +1,4 @@
-//! Options that are missing, contradict each other, or belong to another version.
+//! Options that are missing or contradict each other.
 
 use crate::args::{Fingerprint, Options};
 use crate::diagnostic::{Code, Faults};
@@ -9,18 +9,6 @@ pub(super) fn check(options: &Options, faults: &mut Faults) {
             Code::NoNamespace,
             proc_macro2::TokenStream::new(),
             "`#[idempotent]` needs the name of the key space\nhelp: write `#[idempotent(namespace = \"payments\")]`",
-        );
-    }
-    if let Some(name) = options
-        .lease
-        .name
-        .as_ref()
-        .or(options.on_lapse.name.as_ref())
-    {
-        faults.push(
-            Code::NotInThisVersion,
-            name,
-            format_args!("lease mode is not in this version: remove `{name}`"),
         );
     }
     contradictions(options, faults);

@@ -1,8 +1,9 @@
 //! The function itself: its qualifiers, the transaction, the result.
 
 use quote::ToTokens as _;
-use syn::{GenericArgument, Safety, Type};
+use syn::{Attribute, GenericArgument, Safety, Type};
 
+use super::lease;
 use crate::args::Options;
 use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
@@ -12,8 +13,9 @@ use crate::types;
 pub(super) fn check(item: &Item, model: &Model<'_>, options: &Options, faults: &mut Faults) {
     attributes(item, faults);
     qualifiers(item, faults);
-    // A leased handler takes no transaction, and has been refused already.
-    if !options.lease.is_given() {
+    if options.lease.is_given() {
+        lease::signature(item, model, faults);
+    } else {
         transaction(item, model, faults);
     }
     output(item, model, faults);
@@ -35,10 +37,7 @@ fn attributes(item: &Item, faults: &mut Faults) {
         let Some(segment) = attr.path().segments.last() else {
             continue;
         };
-        if ["cached", "io_cached", "memoize"]
-            .iter()
-            .any(|name| segment.ident == name)
-        {
+        if is_cache(attr) {
             faults.push(
                 Code::CachingAttribute,
                 attr.path(),
@@ -49,6 +48,13 @@ fn attributes(item: &Item, faults: &mut Faults) {
             );
         }
     }
+}
+
+/// Whether an attribute answers calls from a cache, as far as its name tells.
+pub(crate) fn is_cache(attr: &Attribute) -> bool {
+    let names = ["cached", "io_cached", "memoize"];
+    let last = attr.path().segments.last();
+    last.is_some_and(|segment| names.iter().any(|name| segment.ident == name))
 }
 
 fn qualifiers(item: &Item, faults: &mut Faults) {

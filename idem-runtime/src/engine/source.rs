@@ -33,10 +33,15 @@ mod sealed {
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",
     note = "inside a handler, pass `&mut *tx`"
 )]
-pub trait Begin<'c, Tx: TransactionParam> {
+pub trait Begin<'c, Tx> {
     /// Converts; nothing is sent yet.
-    fn source(self) -> Source<'c, Tx::Database>;
+    // The bound is here, or a wrong transaction type would be reported for the signature as well.
+    fn source(self) -> Source<'c, DatabaseOf<Tx>>
+    where
+        Tx: TransactionParam;
 }
+
+type DatabaseOf<Tx> = <Tx as TransactionParam>::Database;
 
 /// Where a unit of work begins.
 pub struct Source<'c, DB: Backend>(pub(crate) From<'c, DB>);
@@ -47,20 +52,20 @@ pub(crate) enum From<'c, DB: Backend> {
     Connection(&'c mut DB::Connection),
 }
 
-impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c Pool<DB> {
-    fn source(self) -> Source<'c, DB> {
+impl<'c, 't, DB: Backend> Begin<'c, Transaction<'t, DB>> for &'c Pool<DB> {
+    fn source(self) -> Source<'c, DatabaseOf<Transaction<'t, DB>>> {
         Source(From::Pool(self.clone()))
     }
 }
 
-impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c mut PoolConnection<DB> {
-    fn source(self) -> Source<'c, DB> {
+impl<'c, 't, DB: Backend> Begin<'c, Transaction<'t, DB>> for &'c mut PoolConnection<DB> {
+    fn source(self) -> Source<'c, DatabaseOf<Transaction<'t, DB>>> {
         Source(From::Pooled(self))
     }
 }
 
-impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c mut Transaction<'_, DB> {
-    fn source(self) -> Source<'c, DB> {
+impl<'c, 't, DB: Backend> Begin<'c, Transaction<'t, DB>> for &'c mut Transaction<'_, DB> {
+    fn source(self) -> Source<'c, DatabaseOf<Transaction<'t, DB>>> {
         Source(From::Connection(&mut **self))
     }
 }
@@ -68,8 +73,8 @@ impl<'c, DB: Backend> Begin<'c, Transaction<'_, DB>> for &'c mut Transaction<'_,
 macro_rules! begin_on_connection {
     ($feature:literal, $database:ty, $connection:ty) => {
         #[cfg(feature = $feature)]
-        impl<'c> Begin<'c, Transaction<'_, $database>> for &'c mut $connection {
-            fn source(self) -> Source<'c, $database> {
+        impl<'c, 't> Begin<'c, Transaction<'t, $database>> for &'c mut $connection {
+            fn source(self) -> Source<'c, DatabaseOf<Transaction<'t, $database>>> {
                 Source(From::Connection(self))
             }
         }

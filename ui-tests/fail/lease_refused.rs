@@ -1,7 +1,9 @@
 use idem_ui_tests::*;
 
+struct Attempt;
+
 #[idempotent(namespace = "payments", lease = "5m", on_lapse = "retry")]
-async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
+async fn create(attempt: &Attempt, key: &IdempotencyKey, cmd: CreatePayment) -> ApiResult<Payment> {
     Ok(Payment { id: cmd.amount })
 }
 

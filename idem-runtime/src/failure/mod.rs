@@ -1,5 +1,7 @@
 //! Permanent failures: which errors are recorded, and how they come back.
 
+pub(crate) mod derived;
+
 use serde::{Deserialize, Serialize};
 
 /// A permanent failure as it is stored and replayed.
@@ -53,12 +55,54 @@ impl StoredFailure {
 /// is recorded, and every retry gets it back. Anything else is transient: it is rolled back and the key stays fresh.
 /// A database error is never permanent (a deadlock must not be recorded).
 ///
+/// # Derived
+///
+/// `#[derive(Failure)]`, of the feature `macros`, writes it for an enum. What is permanent is said variant by variant; the
+/// record keeps the variant's name (or its `class`), the message, the cause and the fields, and a retry gets the variant
+/// back. A class that this build does not know, or whose fields it cannot read, comes back in the variant for replayed
+/// failures:
+///
 /// ```
-/// use idem_runtime::{Error, Failure, StoredFailure};
-/// use serde_json::json;
+/// # #[cfg(feature = "macros")] {
+/// use idem_runtime::{Failure, StoredFailure};
+///
+/// #[derive(Debug, thiserror::Error, Failure)]
+/// enum PaymentError {
+///     #[error("card declined: {code}")]
+///     #[failure(permanent)]
+///     Declined { code: u32 },
+///
+///     #[error("the account is closed")]
+///     #[failure(permanent, class = "closed")]
+///     AccountClosed,
+///
+///     #[error(transparent)]
+///     Database(#[from] sqlx::Error),
+///
+///     #[error(transparent)]
+///     Idempotency(#[from] idem_runtime::Error),
+///
+///     #[error("{}", .0.message)]
+///     #[failure(replayed)]
+///     Recorded(StoredFailure),
+/// }
+///
+/// let stored = PaymentError::Declined { code: 51 }.to_failure().expect("permanent");
+/// assert_eq!((&*stored.class, &*stored.message), ("Declined", "card declined: 51"));
+/// assert!(matches!(PaymentError::from_failure(stored), PaymentError::Declined { code: 51 }));
+///
+/// let unknown = StoredFailure::new("Frozen", "the account is frozen");
+/// assert_eq!(PaymentError::from_failure(unknown).to_string(), "the account is frozen");
+/// # }
+/// ```
+///
+/// # By hand
+///
+/// ```
+/// use idem_runtime::{Failure, StoredFailure};
 ///
 /// enum PaymentError {
-///     Declined { code: u32 },
+///     Declined,
 ///     Database(String),
 ///     Recorded(StoredFailure),
 /// }
@@ -66,17 +110,15 @@ impl StoredFailure {
 /// impl Failure for PaymentError {
 ///     fn to_failure(&self) -> Option<StoredFailure> {
 ///         match self {
-///             Self::Declined { code } => {
-///                 Some(StoredFailure::new("Declined", "card declined").with_data(json!({ "code": code })))
-///             }
+///             Self::Declined => Some(StoredFailure::new("Declined", "card declined")),
 ///             Self::Recorded(failure) => Some(failure.clone()),
 ///             Self::Database(_) => None,
 ///         }
 ///     }
 ///
 ///     fn from_failure(failure: StoredFailure) -> Self {
-///         match (failure.class.as_str(), failure.data["code"].as_u64().and_then(|code| u32::try_from(code).ok())) {
-///             ("Declined", Some(code)) => Self::Declined { code },
+///         match failure.class.as_str() {
+///             "Declined" => Self::Declined,
 ///             _ => Self::Recorded(failure), // a class that this build does not know
 ///         }
 ///     }
@@ -84,7 +126,7 @@ impl StoredFailure {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`failures = \"record\"` needs to know which values of `{Self}` are permanent: it does not implement `Failure`",
-    label = "implement `idem_runtime::Failure` for this error type",
+    label = "add `#[derive(idem_runtime::Failure)]` to the error type, and `#[failure(permanent)]` to variants",
     note = "or leave `failures` out: then every `Err` is rolled back and the next call runs the body again"
 )]
 pub trait Failure: Sized {

@@ -1,0 +1,116 @@
+//! Lease mode: checked in full, and then refused by one message.
+
+use super::reports;
+
+const VALID: &str = "namespace = \"p\", lease = \"5m\", on_lapse = \"unknown\"";
+
+#[track_caller]
+fn says(arguments: &str, item: &str, code: &str, message: &str) {
+    let errors = reports(arguments, item, &[code]);
+    assert!(errors[0].contains(message), "{}", errors[0]);
+}
+
+#[test]
+fn a_valid_leased_handler_is_refused_once() {
+    for item in [
+        "async fn f(attempt: &Attempt, key: IdempotencyKey, cmd: Cmd) -> Result<(), E> {}",
+        "async fn f(_: &idem::Attempt, key: &IdempotencyKey, n: &'static str) -> Result<(), E> {}",
+        "async fn f(self: Arc<Self>, attempt: &Attempt, key: Option<&IdempotencyKey>) -> Result<(), E> {}",
+        "async fn f(self, attempt: &'_ Attempt, key: &IdempotencyKey, (a, b): (Vec<u8>, Cow<'static, str>)) -> Result<(), E> {}",
+    ] {
+        says(VALID, item, "IDEM033", "remove the option");
+    }
+}
+
+#[test]
+fn the_options_of_a_lease_are_checked() {
+    let item = "async fn f(attempt: &Attempt, key: IdempotencyKey) -> Result<(), E> {}";
+    let check = |arguments: &str, code: &str, message: &str| {
+        says(
+            &format!("namespace = \"p\", {arguments}"),
+            item,
+            code,
+            message,
+        );
+    };
+    check("lease = 5m", "IDEM023", "`lease = \"5m\"`");
+    check(
+        "lease = \"5m\", on_lapse",
+        "IDEM023",
+        "`on_lapse = \"retry\"`",
+    );
+    check(
+        "lease = \"5m\", on_lapse = \"unknwon\"",
+        "IDEM024",
+        "did you mean `on_lapse = \"unknown\"`?",
+    );
+    check("lease = \"0s\"", "IDEM029", "more than zero");
+    check("lease = \"25h\"", "IDEM029", "it is at most `1d`");
+    check(
+        "lease = \"5m\", signature = \"keep\"",
+        "IDEM031",
+        "remove `signature`",
+    );
+    check(
+        "lease = \"5m\", key_required = true, lease = \"6m\"",
+        "IDEM022",
+        "`lease` is given twice",
+    );
+    let optional = item.replace("IdempotencyKey", "Option<IdempotencyKey>");
+    says(
+        "namespace = \"p\", lease = \"5m\", key_required = false",
+        &optional,
+        "IDEM031",
+        "remove `key_required`",
+    );
+    says(
+        "namespace = \"p\", on_lapse = \"retry\"",
+        super::HANDLER,
+        "IDEM031",
+        "add `lease = \"5m\"`",
+    );
+}
+
+#[test]
+fn a_leased_handler_takes_its_attempt_first() {
+    for (parameters, message) in [
+        (
+            "key: IdempotencyKey, attempt: &Attempt",
+            "move `attempt` to the front",
+        ),
+        ("attempt: Attempt, key: IdempotencyKey", "write `&Attempt`"),
+        (
+            "attempt: &mut Attempt, key: IdempotencyKey",
+            "write `&Attempt`",
+        ),
+        (
+            "tx: &mut PgTransaction<'_>, key: IdempotencyKey",
+            "no transaction",
+        ),
+        ("cmd: Cmd, key: IdempotencyKey", "before this parameter"),
+        ("&self", "add `attempt: &Attempt`"),
+    ] {
+        let item = format!("async fn f({parameters}) -> Result<(), E> {{}}");
+        let codes: &[&str] = if parameters == "&self" {
+            &["IDEM013", "IDEM014", "IDEM007"]
+        } else {
+            &["IDEM013"]
+        };
+        let errors = reports(VALID, &item, codes);
+        assert!(errors[0].contains(message), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn a_leased_handler_owns_what_it_takes() {
+    for parameters in [
+        "&self, attempt: &Attempt, key: IdempotencyKey",
+        "self: &Arc<Self>, attempt: &Attempt, key: IdempotencyKey",
+        "attempt: &Attempt, key: IdempotencyKey, cmd: &Cmd",
+        "attempt: &Attempt, key: IdempotencyKey, name: Option<&'a str>",
+        "attempt: &Attempt, key: IdempotencyKey, name: Cow<'_, str>",
+    ] {
+        let item = format!("async fn f({parameters}) -> Result<(), E> {{}}");
+        says(VALID, &item, "IDEM014", "cannot borrow");
+    }
+}

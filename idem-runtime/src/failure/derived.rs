@@ -1,0 +1,175 @@
+//! What `#[derive(Failure)]` calls: from an error to its stored form and back.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::StoredFailure;
+
+/// An error whose message and cause can be stored: any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "a permanent `{Self}` is recorded with its message and cause, and it does not implement `std::error::Error`",
+    label = "with thiserror: `#[derive(Debug, thiserror::Error)]`, and `#[error(\"…\")]` above each variant"
+)]
+pub trait Described {
+    #[doc(hidden)]
+    fn texts(&self) -> (String, Option<String>);
+}
+
+impl<E: std::error::Error> Described for E {
+    fn texts(&self) -> (String, Option<String>) {
+        (self.to_string(), self.source().map(ToString::to_string))
+    }
+}
+
+/// The texts of an error on their way into the record.
+pub struct Description(String, Option<String>);
+
+/// What the error says of itself.
+pub fn described<E: Described>(error: &E) -> Description {
+    let (message, cause) = error.texts();
+    Description(message, cause)
+}
+
+impl Description {
+    /// The whole failure.
+    pub fn failure(self, class: &str, data: Value) -> StoredFailure {
+        StoredFailure {
+            class: class.to_owned(),
+            message: self.0,
+            cause: self.1,
+            data,
+        }
+    }
+}
+
+/// A field of a permanent variant: anything `Serialize` and `DeserializeOwned`.
+#[diagnostic::on_unimplemented(
+    message = "a field of a permanent failure is recorded and read back, and `{Self}` is not both `Serialize` and `DeserializeOwned`",
+    label = "add `#[derive(serde::Serialize, serde::Deserialize)]`, or keep in the field what a retry needs of it"
+)]
+pub trait FailureField: Sized {
+    #[doc(hidden)]
+    fn encode(&self) -> Option<Value>;
+    #[doc(hidden)]
+    fn decode(value: &Value) -> Option<Self>;
+}
+
+impl<T: Serialize + DeserializeOwned> FailureField for T {
+    fn encode(&self) -> Option<Value> {
+        serde_json::to_value(self).ok()
+    }
+
+    fn decode(value: &Value) -> Option<Self> {
+        T::deserialize(value).ok()
+    }
+}
+
+/// The two ways of a field's type, asked for once.
+pub struct Field<T> {
+    encode: fn(&T) -> Option<Value>,
+    decode: fn(&Value) -> Option<T>,
+}
+
+/// The field of this type.
+pub fn field<T: FailureField>() -> Field<T> {
+    Field {
+        encode: T::encode,
+        decode: T::decode,
+    }
+}
+
+impl<T> Field<T> {
+    /// The field as JSON, if it can be that.
+    pub fn encode(self, value: &T) -> Option<Value> {
+        (self.encode)(value)
+    }
+
+    /// The field of this name; one that is absent is read as `null`.
+    pub fn named(self, failure: &StoredFailure, name: &str) -> Option<T> {
+        let fields = failure.data.as_object()?;
+        (self.decode)(fields.get(name).unwrap_or(&Value::Null))
+    }
+
+    /// The field at this place, likewise.
+    pub fn listed(self, failure: &StoredFailure, place: usize) -> Option<T> {
+        let fields = failure.data.as_array()?;
+        (self.decode)(fields.get(place).unwrap_or(&Value::Null))
+    }
+}
+
+/// The fields under their names. If one of them cannot be JSON, the failure is recorded without any, and comes back
+/// with its message alone.
+pub fn named<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    fields
+        .into_iter()
+        .map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect::<Option<_>>()
+        .map_or(Value::Null, Value::Object)
+}
+
+/// The fields in their order, likewise.
+pub fn listed<const N: usize>(fields: [Option<Value>; N]) -> Value {
+    fields
+        .into_iter()
+        .collect::<Option<_>>()
+        .map_or(Value::Null, Value::Array)
+}
+
+/// What the variant for replayed failures holds: a [`StoredFailure`], boxed or not.
+#[diagnostic::on_unimplemented(
+    message = "the variant for replayed failures holds what was stored, and `{Self}` is no `StoredFailure`",
+    label = "write `idem_runtime::StoredFailure`, or a `Box` of it"
+)]
+pub trait HoldsStored: Sized {
+    #[doc(hidden)]
+    fn stored(&self) -> StoredFailure;
+    #[doc(hidden)]
+    fn held(failure: StoredFailure) -> Self;
+}
+
+impl HoldsStored for StoredFailure {
+    fn stored(&self) -> StoredFailure {
+        self.clone()
+    }
+
+    fn held(failure: StoredFailure) -> Self {
+        failure
+    }
+}
+
+impl HoldsStored for Box<StoredFailure> {
+    fn stored(&self) -> StoredFailure {
+        (**self).clone()
+    }
+
+    fn held(failure: StoredFailure) -> Self {
+        Self::new(failure)
+    }
+}
+
+/// The two ways of what the variant holds, asked for once.
+pub struct Replays<T> {
+    stored: fn(&T) -> StoredFailure,
+    held: fn(StoredFailure) -> T,
+}
+
+/// What the variant of this type holds.
+pub fn replayed<T: HoldsStored>() -> Replays<T> {
+    Replays {
+        stored: T::stored,
+        held: T::held,
+    }
+}
+
+impl<T> Replays<T> {
+    /// The failure that is held.
+    pub fn stored(self, held: &T) -> StoredFailure {
+        (self.stored)(held)
+    }
+
+    /// The failure to hold.
+    pub fn held(self, failure: StoredFailure) -> T {
+        (self.held)(failure)
+    }
+}

@@ -1,0 +1,9 @@
+use idem_ui_tests::*;
+
+#[idempotent(namespace = "payments")]
+#[cached(time = 60)]
+async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
+    Ok(Payment { id: cmd.amount })
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use idem_ui_tests::*;
+
+#[derive(Debug, Failure)]
+enum PayError {
+    #[failure(permanent)]
+    Declined,
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+fn main() {}

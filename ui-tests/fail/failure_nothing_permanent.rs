@@ -1,0 +1,12 @@
+use idem_ui_tests::*;
+
+#[derive(Debug, thiserror::Error, Failure)]
+enum PayError {
+    #[error("declined")]
+    Declined,
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+fn main() {}

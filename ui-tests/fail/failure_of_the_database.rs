@@ -1,0 +1,13 @@
+use idem_ui_tests::*;
+
+#[derive(Debug, thiserror::Error, Failure)]
+enum PayError {
+    #[error("the name is taken")]
+    #[failure(permanent)]
+    Taken(#[source] sqlx::Error),
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+fn main() {}

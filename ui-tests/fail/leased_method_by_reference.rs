@@ -1,0 +1,14 @@
+use idem_ui_tests::*;
+
+struct Attempt;
+
+struct Mailer;
+
+impl Mailer {
+    #[idempotent(namespace = "mail", lease = "5m")]
+    async fn send(&self, attempt: &Attempt, key: &IdempotencyKey, to: String) -> ApiResult<usize> {
+        Ok(to.len())
+    }
+}
+
+fn main() {}
