@@ -25,6 +25,7 @@ pub mod key;
 mod outcome;
 mod payload;
 pub mod policy;
+pub mod purge;
 pub mod record;
 mod replay;
 pub mod schema;
@@ -42,5 +43,6 @@ pub use self::engine::{
 pub use self::error::{Error, ErrorKind};
 pub use self::failure::{Failure, StoredFailure};
 pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
+pub use self::purge::{PurgeWorker, Purged};
 pub use self::replay::Replayable;
 pub use self::spec::{DEFAULT_TABLE, Operation};

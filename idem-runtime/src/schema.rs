@@ -45,6 +45,17 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
         .rsplit_once('.')
         .map_or(("", table), |(schema, name)| (schema, name));
     let dot = if schema.is_empty() { "" } else { "." };
+    #[cfg(feature = "sqlite")]
+    if migration == sqlite() {
+        // What is created takes the schema; what it refers to is looked up beside it and cannot.
+        let text = migration.replace(DEFAULT_TABLE, name);
+        return Ok(["TABLE", "INDEX", "VIEW"].iter().fold(text, |text, kind| {
+            text.replace(
+                &format!("CREATE {kind} {name}"),
+                &format!("CREATE {kind} {schema}{dot}{name}"),
+            )
+        }));
+    }
     // Indexes and constraints take the schema of their table and are named without it; table and view are named with it.
     Ok(migration
         .replace(

@@ -4,9 +4,12 @@
 //!   [`postgres::Cluster`] a whole server for a test that stops, crashes or replicates one.
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
 //! - [`sqlite::Sqlite`] is a database file of its own.
+//! - [`gate::Gate`] stops a body, and [`proxy::Proxy`] a COMMIT, where a test wants it.
 //!
 //! Everything that goes wrong here panics with the reason: a test that cannot have its database
 //! has failed, and is never skipped.
 
+pub mod gate;
 pub mod postgres;
+pub mod proxy;
 pub mod sqlite;

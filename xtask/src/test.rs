@@ -20,6 +20,9 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
             steps.take(server.tell(tests().args(["--package", member])));
         }
     }
+    // The examples themselves, which a test of them runs: without a harness, and not all commands
+    // below build them so.
+    steps.take(workspace(cargo().args(["build", "--examples"])));
     // Last, so that the run closes with the count of what most people mean by "the tests".
     let mut command = tests();
     workspace(&mut command);
@@ -39,14 +42,7 @@ fn tests() -> Command {
             command.args(["--profile", "ci"]);
         }
     } else {
-        command.args([
-            "test",
-            "--no-fail-fast",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--examples",
-        ]);
+        command.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
     }
     command
 }

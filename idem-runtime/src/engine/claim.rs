@@ -1,6 +1,8 @@
 //! Claiming: begin a unit of work, look, decide, and make ready for the body.
 
-use sqlx::{Connection as _, Transaction};
+use std::time::Duration;
+
+use sqlx::Transaction;
 
 use super::request::Request;
 use super::unit::{State, Unit};
@@ -63,6 +65,12 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
     let own = !conn.has_transaction();
     let pooled = pool.is_some();
+    if pooled && !own {
+        // Somebody forgot a transaction on it. Joined, this call would be answered and never committed.
+        state.armed = true;
+        state.pause = Some(Duration::ZERO);
+        return Ok(Attempt::Again);
+    }
     let mut running = None;
     if own && let Some(ask) = &mut ask {
         match DB::peek(conn, ask).await {
@@ -84,7 +92,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         (Some(ask), true) => DB::open(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
         (None, true) => DB::open_plain(conn).await.map(|tx| (tx, None)),
         (Some(ask), false) => DB::join(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
-        (None, false) => conn.begin().await.map(|tx| (tx, None)).map_err(DB::fold),
+        (None, false) => DB::savepoint(conn).await.map(|tx| (tx, None)),
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,

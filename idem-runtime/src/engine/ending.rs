@@ -3,7 +3,7 @@
 use sqlx::Transaction;
 
 use super::answer::Answer;
-use super::claim::{Claim, roll_back};
+use super::claim::{self, Claim};
 use super::contract::Contract;
 use super::unit::State;
 use crate::payload;
@@ -76,6 +76,12 @@ pub(super) async fn failed<DB: Backend, T, E>(
 async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> Ending<T, E> {
     roll_back(claim.tx, claim.state).await;
     Ending::Answered(answer)
+}
+
+/// Rolls back what a body has left.
+async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) {
+    DB::reopen(&mut tx).await;
+    claim::roll_back(tx, state).await;
 }
 
 /// Writes the record as the last statement and commits.

@@ -11,7 +11,7 @@ mod minter;
 mod namespace;
 mod scope;
 mod source;
-mod text;
+pub(crate) mod text;
 
 pub use idempotency::IdempotencyKey;
 pub use minter::Minter;

@@ -51,13 +51,32 @@ pub trait Backend: Database<Connection: Session> {
         ask: &Ask,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
+    /// Sets a savepoint in the caller's transaction, for a call without a key.
+    #[doc(hidden)]
+    fn savepoint(
+        conn: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
+
     /// Ends a transaction that a failed `open` left on the connection.
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
+    /// Makes sure that there is a transaction to roll back after a body that may have ended it, where the driver counts
+    /// on one.
+    #[doc(hidden)]
+    fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
+
     /// COMMIT of a unit of work begun by [`Backend::open`].
     #[doc(hidden)]
     fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
+
+    /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
+    #[doc(hidden)]
+    fn sweep(
+        conn: &mut Self::Connection,
+        table: &str,
+        limit: u32,
+    ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 
     /// Whether to try again shortly, because the database itself does not wait where it could.
     #[doc(hidden)]

@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 
 use super::session::{Ask, Entry, Held, Session, Written};
 use super::typed::Store;
-use crate::error::{Error, Mismatch};
+use crate::error::{Error, Field, Mismatch};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::identity::Identity;
-use crate::key::IdempotencyKey;
+use crate::key::{IdempotencyKey, limits, text};
 use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide};
 use crate::payload::{decode, encode, result_of, stored_failure};
 use crate::record::{AttemptId, Record, Status};
@@ -24,6 +24,10 @@ pub struct Bound<'s, S, Req, Res> {
 /// The right to record one result, good only in the transaction that made it. Ended by exactly one of
 /// [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and [`fail_transient`](Bound::fail_transient),
 /// or by rolling its transaction back.
+///
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the witness of each is a savepoint
+/// and savepoints nest: a claim ended before one made after it ends that one too, which then answers
+/// [`Error::TransactionEnded`].
 #[derive(Debug)]
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {
@@ -50,7 +54,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a mismatch.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared;
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared, or
+    /// an operation that is blank, longer than 255 characters, or has control characters;
     /// [`Error::IncompatibleState`] for a recorded result that is no `Res`; [`Error::NestedSameKey`] if this very
     /// transaction holds the claim; [`Error::NotInTransaction`] for a fresh key outside a transaction;
     /// [`Error::OutcomeUnknown`]; and the database's.
@@ -64,6 +69,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         Req: Serialize + DeserializeOwned,
         Res: DeserializeOwned,
     {
+        text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
         let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
         let question = Question {

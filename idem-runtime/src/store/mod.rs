@@ -10,6 +10,8 @@ pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
 
+#[cfg(feature = "memory")]
+pub mod memory;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

@@ -17,6 +17,13 @@ use crate::store::running::Running;
 pub struct Ask {
     pub(crate) table: std::borrow::Cow<'static, str>,
     pub(crate) identity: Identity,
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "sqlite")),
+        allow(
+            dead_code,
+            reason = "a store in memory has no place where names may not go"
+        )
+    )]
     pub(crate) mark: Mark,
     pub(crate) attempt_id: AttemptId,
     /// The database that a pool opens, where only the pool knows it (SQLite's shared memory).
@@ -48,6 +55,10 @@ impl Ask {
     }
 
     /// The name of the savepoint before the body: no other attempt's, and nothing but letters and hex.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "sqlite")),
+        allow(dead_code, reason = "a store in memory needs no savepoint")
+    )]
     pub(crate) fn savepoint(&self) -> String {
         format!("idem_{}", self.attempt_id)
     }

@@ -2,8 +2,11 @@
 
 mod database;
 mod observe;
+pub mod payments;
 mod server;
+mod shop;
 
 pub use database::Database;
 pub use idem_tests_cluster::{Cluster, Options};
 pub use observe::Observer;
+pub use shop::{Shop, fresh_key};

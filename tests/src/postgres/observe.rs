@@ -139,7 +139,20 @@ impl Observer {
     ///
     /// The server does not answer.
     pub async fn terminate_others(&mut self) -> i64 {
-        let query = format!("SELECT count(pg_terminate_backend(pid)) {OTHERS}");
+        self.terminate("true").await
+    }
+
+    /// As [`terminate_others`](Self::terminate_others), but only those that wait for a lock.
+    ///
+    /// # Panics
+    ///
+    /// The server does not answer.
+    pub async fn terminate_blocked(&mut self) -> i64 {
+        self.terminate("wait_event_type = 'Lock'").await
+    }
+
+    async fn terminate(&mut self, filter: &str) -> i64 {
+        let query = format!("SELECT count(pg_terminate_backend(pid)) {OTHERS} AND {filter}");
         sqlx::query_scalar(AssertSqlSafe(query))
             .fetch_one(&mut self.connection)
             .await

@@ -27,10 +27,21 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         "40001" | "40P01" => Error::TransactionLost(error.into()),
         // Lock table full, lock not available, statement cancelled by a timeout.
         "53200" | "55P03" | "57014" => Error::Busy(error.into()),
-        // The session sat idle in its transaction and was ended for it.
-        "25P03" => Error::Unavailable(error.into()),
+        // The server ended the session for having been idle in its transaction, or for the transaction's length.
+        "25P03" | "25P04" => Error::Unavailable(error.into()),
         code if is_link(code) || code.starts_with("53") => Error::Unavailable(error.into()),
         _ => Error::Database(error.into()),
+    }
+}
+
+/// What an error of the statements that begin a unit of work means.
+pub(super) fn fold_begin(error: sqlx::Error) -> Error {
+    match sqlstate(&error).as_deref() {
+        // The transaction had begun before: it was aborted, it had read as READ ONLY, or `sql::BEGIN_PLAIN` said so.
+        Some("25P02" | "25001" | "42704") => Error::AlreadyInTransaction,
+        // A hot standby does not know READ WRITE.
+        Some("0A000") => Error::ReadOnly(error.into()),
+        _ => fold(error),
     }
 }
 
@@ -57,6 +68,11 @@ pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
 /// No such table, or no such schema.
 pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
     sqlstate(error).is_some_and(|code| code == "42P01" || code == "3F000")
+}
+
+/// No such column.
+pub(super) fn is_missing_column(error: &sqlx::Error) -> bool {
+    sqlstate(error).is_some_and(|code| code == "42703")
 }
 
 /// Class 08 (connection) and the shutdowns of class 57P.

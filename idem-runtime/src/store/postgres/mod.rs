@@ -12,6 +12,7 @@ mod create;
 mod purge;
 mod row;
 pub(crate) mod sql;
+mod unbroken;
 mod unit;
 mod verify;
 
@@ -119,12 +120,16 @@ impl Session for PgConnection {
 
     async fn release(&mut self, held: Held) -> Result<(), Error> {
         let claim = format!("{}:{},", held.ask.mark, held.ask.attempt_id);
-        sqlx::query(AssertSqlSafe(sql::release()))
+        let held: bool = sqlx::query_scalar(AssertSqlSafe(sql::release()))
             .bind(claim)
-            .execute(self)
+            .fetch_one(self)
             .await
             .map_err(code::fold)?;
-        Ok(())
+        if held {
+            Ok(())
+        } else {
+            Err(Error::TransactionEnded)
+        }
     }
 
     async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
@@ -177,11 +182,11 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
         .fetch_one(conn)
         .await
         .map_err(|error| {
+            let table = ask.table.to_string();
             if code::is_missing_table(&error) {
-                SchemaFault::TableMissing {
-                    table: ask.table.to_string(),
-                }
-                .into()
+                SchemaFault::TableMissing { table }.into()
+            } else if code::is_missing_column(&error) {
+                SchemaFault::Columns { table }.into()
             } else {
                 code::fold(error)
             }

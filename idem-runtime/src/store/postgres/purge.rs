@@ -1,10 +1,13 @@
 //! Deleting what has expired, in batches that stand in nobody's way.
 
-use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::code::fold;
-use crate::error::Error;
+use super::code;
+use crate::error::{Error, SchemaFault};
+
+/// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail the batch.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
 pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> Result<u64, Error> {
@@ -19,6 +22,38 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
         .bind(i64::from(limit))
         .execute(conn)
         .await
-        .map_err(fold)?;
+        .map_err(|error| fold(table, error))?;
     Ok(done.rows_affected())
+}
+
+/// One batch in a transaction of its own, if no other node has the lead.
+pub(super) async fn leading(
+    conn: &mut PgConnection,
+    table: &str,
+    limit: u32,
+) -> Result<Option<u64>, Error> {
+    let mut tx = conn.begin_with(BEGIN).await.map_err(code::fold)?;
+    // Two numbers ("idem" in ASCII, and the table's): a space apart from that of one number, where identities are.
+    let lead =
+        format!("SELECT pg_try_advisory_xact_lock(1768187245, '{table}'::regclass::oid::int)");
+    let leads: bool = sqlx::query_scalar(AssertSqlSafe(lead))
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(|error| fold(table, error))?;
+    let deleted = if leads {
+        Some(batch(&mut tx, table, limit).await?)
+    } else {
+        None
+    };
+    tx.commit().await.map_err(code::fold)?;
+    Ok(deleted)
+}
+
+fn fold(table: &str, error: sqlx::Error) -> Error {
+    if code::is_missing_table(&error) {
+        let table = table.to_owned();
+        SchemaFault::TableMissing { table }.into()
+    } else {
+        code::fold(error)
+    }
 }

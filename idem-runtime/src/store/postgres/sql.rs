@@ -22,8 +22,10 @@ pub(super) fn begin(ask: &Ask) -> String {
     )
 }
 
-/// BEGIN for a call without a key.
-pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE";
+/// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction begun before: that
+/// one's writes would be committed with the body's.
+pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE; SELECT CASE WHEN now() <> statement_timestamp() THEN \
+     current_setting('idem.is_in_a_transaction_already') END";
 
 /// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or `nested`.
 pub(super) fn join() -> String {
@@ -40,9 +42,12 @@ pub(super) fn join() -> String {
     )
 }
 
-/// Takes one claim off the list.
+/// Takes one claim off the list, and says whether it was there.
 pub(super) fn release() -> String {
-    "SELECT set_config('idem.held', replace(coalesce(current_setting('idem.held', true), ''), $1, ''), true)".into()
+    "SELECT CASE WHEN position($1 IN held) > 0 \
+     THEN set_config('idem.held', replace(held, $1, ''), true) IS NOT NULL ELSE false END \
+     FROM (SELECT coalesce(current_setting('idem.held', true), '') AS held) AS claims"
+        .into()
 }
 
 /// The look-up. One row always: what the session knows, and the record's columns or nulls.

@@ -5,7 +5,8 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Seen, Session as _};
-use super::{code, look, sql};
+use super::unbroken::Unbroken;
+use super::{code, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
@@ -22,7 +23,7 @@ impl Backend for Postgres {
         let mut tx = conn
             .begin_with(AssertSqlSafe(sql::begin(ask)))
             .await
-            .map_err(begin_error)?;
+            .map_err(code::fold_begin)?;
         let seen = look(&mut tx, ask).await.and_then(|(mut seen, held)| {
             seen.lock = lock_answer(&held, ask).ok_or(Error::AlreadyInTransaction)?;
             Ok(seen)
@@ -31,13 +32,19 @@ impl Backend for Postgres {
     }
 
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
-        conn.begin_with(sql::BEGIN_PLAIN).await.map_err(begin_error)
+        conn.begin_with(sql::BEGIN_PLAIN)
+            .await
+            .map_err(code::fold_begin)
     }
 
     async fn join<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = conn.begin().await.map_err(code::fold)?;
+        let mut tx = Self::savepoint(conn).await?;
         let seen = tx.claim(ask).await;
         Ok((tx, seen))
+    }
+
+    async fn savepoint(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
+        Unbroken::new(conn.begin()).await.map_err(code::fold)
     }
 
     async fn clear(conn: &mut PgConnection) {
@@ -45,6 +52,10 @@ impl Backend for Postgres {
             // A warning where there is nothing to end; a dead link says so again to whoever uses it next.
             let _ = conn.execute("ROLLBACK").await;
         }
+    }
+
+    async fn reopen(_: &mut Transaction<'_, Self>) {
+        // A ROLLBACK outside any transaction succeeds, with a warning.
     }
 
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
@@ -57,6 +68,10 @@ impl Backend for Postgres {
                 other => other,
             })
         })
+    }
+
+    async fn sweep(conn: &mut PgConnection, table: &str, limit: u32) -> Result<Option<u64>, Error> {
+        purge::leading(conn, table, limit).await
     }
 
     fn is_momentary(_: &Error) -> bool {
@@ -79,12 +94,4 @@ fn lock_answer(held: &str, ask: &Ask) -> Option<Lock> {
     } else {
         Lock::Granted
     })
-}
-
-/// A BEGIN batch that fails as aborted ran inside a transaction that was aborted before.
-fn begin_error(error: sqlx::Error) -> Error {
-    match code::fold(error) {
-        Error::TransactionAborted => Error::AlreadyInTransaction,
-        other => other,
-    }
 }

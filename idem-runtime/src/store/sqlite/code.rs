@@ -67,7 +67,7 @@ pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     matches!(code(error), Some(CONSTRAINT_PRIMARYKEY | CONSTRAINT_UNIQUE))
 }
 
-/// Busy or locked: the transaction stands and COMMIT may be tried again.
+/// Busy or locked: others are in the way, and COMMIT has done nothing.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(code & 0xFF, BUSY | LOCKED))
 }

@@ -40,13 +40,19 @@ impl Session for SqliteConnection {
                 ..look(self, ask).await?
             });
         }
-        // Takes the write lock now: a deferred transaction that reads first may find its snapshot stale when it writes.
-        self.execute(AssertSqlSafe(sql::take_write_lock(&ask.table)))
-            .await
-            .map_err(code::fold)?;
-        let mut seen = look(self, ask).await?;
-        enter(self, ask, &mut seen).await?;
-        Ok(seen)
+        // Before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
+        let home = file(self, &ask.table).await?;
+        let (lock, running) = enter(self, ask, home.as_ref()).await?;
+        let seen = if lock == Lock::Granted {
+            look_as_writer(self, ask).await?
+        } else {
+            look(self, ask).await?
+        };
+        Ok(Seen {
+            lock,
+            running,
+            ..seen
+        })
     }
 
     async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
@@ -124,19 +130,21 @@ impl Session for SqliteConnection {
     async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
         let done = sqlx::query(AssertSqlSafe(sql::purge(table)))
             .bind(limit)
-            .execute(self)
-            .await
-            .map_err(code::fold)?;
-        Ok(done.rows_affected())
+            .execute(&mut *self)
+            .await;
+        match done {
+            Ok(done) => Ok(done.rows_affected()),
+            Err(error) => Err(wrong_or(self, table, error).await),
+        }
     }
 }
 
-/// Enters the identity among those that run in this process, and notes in `seen` what came of it.
-async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Result<(), Error> {
-    seen.lock = Lock::Granted;
-    let Some(home) = seen.home.as_ref().or(ask.home.as_ref()) else {
-        return Ok(());
-    };
+/// Enters the identity among those that run in this process.
+async fn enter(
+    conn: &mut SqliteConnection,
+    ask: &Ask,
+    home: Option<&String>,
+) -> Result<(Lock, Option<Running>), Error> {
     // The address of the driver's handle: no two living connections share one.
     let runner = conn
         .lock_handle()
@@ -145,13 +153,32 @@ async fn enter(conn: &mut SqliteConnection, ask: &Ask, seen: &mut Seen) -> Resul
         .as_raw_handle()
         .addr()
         .get();
-    match Running::enter(home, ask.mark, runner) {
-        Ok(running) => seen.running = Some(running),
-        Err(Refused::Here) => seen.lock = Lock::Nested,
-        Err(Refused::Elsewhere) if fast_check::is_on() => seen.lock = Lock::Refused,
-        Err(Refused::Elsewhere) => {}
+    // A database without a name is this connection's own.
+    let home = home.or(ask.home.as_ref());
+    let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
+    Ok(match Running::enter(&home, ask.mark, runner) {
+        Ok(running) => (Lock::Granted, Some(running)),
+        Err(Refused::Here) => (Lock::Nested, None),
+        Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
+        Err(Refused::Elsewhere) => (Lock::Granted, None),
+    })
+}
+
+/// The file of the table's database, asked without reading from it: a statement that reads, and be it only
+/// `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
+async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>, Error> {
+    let (schema, _) = sql::parts(table);
+    let databases = conn
+        .fetch_all("PRAGMA database_list")
+        .await
+        .map_err(code::fold)?;
+    for database in databases {
+        if database.try_get::<&str, _>("name").map_err(code::fold)? == schema {
+            let file: String = database.try_get("file").map_err(code::fold)?;
+            return Ok(Some(file).filter(|file| !file.is_empty()));
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether a transaction is open that the driver does not know of: then there is none to begin.
@@ -166,6 +193,25 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     }
 }
 
+/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes first: a deferred
+/// transaction that reads first may find its snapshot stale when it writes.
+async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
+    let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
+    match conn.execute(statement).await {
+        Ok(_) => look(conn, ask).await,
+        Err(error) => Err(wrong_or(conn, &ask.table, error).await),
+    }
+}
+
+/// An error of a statement on the table: what is wrong with the table, if the statement is, or what its code says.
+async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
+    if code::is_plain_error(&error) {
+        verify::why(conn, table, error).await
+    } else {
+        code::fold(error)
+    }
+}
+
 /// The look-up.
 async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
     let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
@@ -176,10 +222,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         .await;
     let row = match row {
         Ok(row) => row,
-        Err(error) if code::is_plain_error(&error) => {
-            return Err(verify::why(conn, &ask.table, error).await);
-        }
-        Err(error) => return Err(code::fold(error)),
+        Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
     };
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
@@ -189,7 +232,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        verified: verify::is_known(&definition),
+        verified: verify::is_known(&ask.table, &definition),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })

@@ -8,6 +8,11 @@ pub(super) fn parts(table: &str) -> (&str, &str) {
     table.split_once('.').unwrap_or(("main", table))
 }
 
+/// Whether a table goes with its connection.
+pub(super) fn is_temporary(table: &str) -> bool {
+    parts(table).0 == "temp"
+}
+
 fn full(table: &str) -> String {
     let (schema, name) = parts(table);
     format!("{schema}.{name}")

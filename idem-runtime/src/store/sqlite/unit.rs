@@ -1,28 +1,28 @@
 //! Units of work on SQLite: peek, begin, join, commit.
 
-use std::time::Duration;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
-use sqlx::sqlite::{Sqlite, SqliteConnection};
+use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
-use tokio::time::Instant;
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Seen, Session as _};
-use super::{code, enter, look};
-use crate::error::{Error, SchemaFault};
+use super::{code, enter, look, look_as_writer};
+use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
-
-/// How long a COMMIT that meets readers (rollback journal) or sharers (shared cache) is tried again: 5 seconds, and
-/// each try waits for the driver's own busy timeout.
-const COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
 impl Backend for Sqlite {
     fn home(pool: &Pool<Self>) -> Result<Option<String>, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
-        let url = options.to_url_lossy();
+        // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
+        let url = SqliteConnectOptions::clone(&options)
+            .filename("any")
+            .to_url_lossy();
         let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
-        let private = name.as_os_str() == ":memory:";
+        let private = is_private_memory(&name.to_string_lossy());
         if !private && !says("mode", "memory") {
             return Ok(None);
         }
@@ -39,7 +39,7 @@ impl Backend for Sqlite {
 
     async fn peek(conn: &mut SqliteConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
         let mut seen = look(conn, ask).await?;
-        enter(conn, ask, &mut seen).await?;
+        (seen.lock, seen.running) = enter(conn, ask, seen.home.as_ref()).await?;
         Ok(Some(seen))
     }
 
@@ -51,8 +51,8 @@ impl Backend for Sqlite {
             .begin_with("BEGIN IMMEDIATE")
             .await
             .map_err(code::fold_begin)?;
-        // The write lock is ours: nobody's record can appear from here to COMMIT.
-        let seen = look(&mut tx, ask).await.map(|seen| Seen {
+        // On a database that cannot be written BEGIN IMMEDIATE succeeds without the lock.
+        let seen = look_as_writer(&mut tx, ask).await.map(|seen| Seen {
             lock: Lock::Granted,
             ..seen
         });
@@ -69,40 +69,64 @@ impl Backend for Sqlite {
         conn: &'c mut SqliteConnection,
         ask: &Ask,
     ) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = conn.begin().await.map_err(code::fold_witness)?;
+        let mut tx = Self::savepoint(conn).await?;
         let seen = tx.claim(ask).await;
         Ok((tx, seen))
+    }
+
+    async fn savepoint(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
+        // A `begin` dropped half-way inside a transaction sends one ROLLBACK too many (sqlx 0.9), and what that rolls
+        // back is the caller's transaction, whose COMMIT then succeeds with nothing. So once asked for, this savepoint
+        // is waited for without giving way; it takes no lock, and the ping has emptied the queue before it.
+        conn.ping().await.map_err(code::fold)?;
+        let mut begin = pin!(conn.begin());
+        poll_fn(|context| {
+            loop {
+                if let Poll::Ready(begun) = begin.as_mut().poll(context) {
+                    return Poll::Ready(begun.map_err(code::fold_witness));
+                }
+                std::thread::yield_now();
+            }
+        })
+        .await
     }
 
     async fn clear(_: &mut SqliteConnection) {
         // A BEGIN that failed began nothing, and what was open before is the caller's.
     }
 
-    async fn commit(mut tx: Transaction<'_, Self>) -> Result<(), CommitError> {
-        let deadline = Instant::now() + COMMIT_WITHIN;
-        loop {
-            // With a new, empty transaction behind it, so that the driver's count of transactions stays right whatever
-            // came of COMMIT: `tx` has something to roll back in every case.
-            let Err(error) = tx.execute(sqlx::raw_sql("COMMIT; BEGIN")).await else {
-                let _ = tx.rollback().await;
-                return Ok(());
-            };
-            if code::is_busy(&error) && Instant::now() < deadline {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                continue;
-            }
-            let refusal: fn(crate::error::DatabaseError) -> Error = if code::is_busy(&error) {
+    async fn reopen(tx: &mut Transaction<'_, Self>) {
+        // Fails, and does nothing, inside the transaction that ought to be there.
+        let _ = tx.execute("BEGIN").await;
+    }
+
+    async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
+        // Readers (rollback journal) are waited for by the driver's busy handler, and what fails is rolled back by the
+        // driver: its COMMIT alone keeps its count of transactions right wherever this future is dropped.
+        tx.commit().await.map_err(|error| {
+            let refusal: fn(DatabaseError) -> Error = if code::is_busy(&error) {
                 Error::Busy
             } else if code::is_constraint(&error) {
                 Error::CommitFailed
+            } else if code::is_plain_error(&error) {
+                return CommitError::RolledBack(Error::TransactionEnded);
             } else {
-                let _ = tx.rollback().await;
-                return Err(CommitError::Ambiguous(error));
+                return CommitError::Ambiguous(error);
             };
-            return Err(match tx.rollback().await {
-                Ok(()) => CommitError::RolledBack(refusal(error.into())),
-                Err(error) => CommitError::Ambiguous(error),
-            });
+            CommitError::RolledBack(refusal(error.into()))
+        })
+    }
+
+    async fn sweep(
+        conn: &mut SqliteConnection,
+        table: &str,
+        limit: u32,
+    ) -> Result<Option<u64>, Error> {
+        // One statement, and so one transaction: the write lock is the lead.
+        match conn.purge(table, limit).await {
+            Ok(rows) => Ok(Some(rows)),
+            Err(Error::Busy(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -113,4 +137,12 @@ impl Backend for Sqlite {
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
     }
+}
+
+/// Names that each connection reads as a database of its own (sqlite.org/inmemorydb.html, sqlite.org/uri.html). One in
+/// memory that such a URI shares by name is refused with the rest: sqlx's own `sqlite::memory:` is shared.
+fn is_private_memory(name: &str) -> bool {
+    let uri = name.strip_prefix("file:");
+    let in_memory = |uri: &str| uri.starts_with(":memory:") || uri.contains("mode=memory");
+    name.is_empty() || name == ":memory:" || uri.is_some_and(in_memory)
 }

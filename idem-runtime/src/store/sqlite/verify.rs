@@ -7,18 +7,20 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::code::fold;
-use super::sql::parts;
+use super::sql::{is_temporary, parts};
 use crate::error::{Error, SchemaFault};
 
-/// Definitions found fit. A check is a function of the definition alone.
+/// Definitions found fit.
 static KNOWN: LazyLock<RwLock<HashSet<String>>> = LazyLock::new(RwLock::default);
 
-/// Whether a table of this definition was found fit before.
-pub(super) fn is_known(definition: &str) -> bool {
-    KNOWN
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .contains(definition)
+/// Whether this table, of this definition, was found fit before. That it is temporary is the one
+/// fault that a definition does not show.
+pub(super) fn is_known(table: &str, definition: &str) -> bool {
+    !is_temporary(table)
+        && KNOWN
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(definition)
 }
 
 /// Why a look-up's statement is wrong: no table, or a column that is missing.
@@ -51,6 +53,13 @@ const CHECK: &str = "\
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let named = table.to_owned();
+    if is_temporary(table) {
+        return Err(SchemaFault::NotPermanent {
+            table: named,
+            found: "temporary",
+        }
+        .into());
+    }
     let Some(definition) = definition(conn, table).await? else {
         return Err(SchemaFault::TableMissing { table: named }.into());
     };

@@ -1,0 +1,261 @@
+//! Deleting expired records in the background.
+//!
+//! A sweep deletes in small batches, each in a transaction of its own, until nothing expired is left. It stands in
+//! nobody's way: a batch skips rows that others have locked, never waits for a claim, and pauses before the next.
+//! Leases and unknown outcomes are not touched, however old.
+//!
+//! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its transaction, so that it
+//! holds through a pooler too; a node that does not get it leaves the sweep to whoever has. On SQLite the write lock is
+//! that lock.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use sqlx::Pool;
+use sqlx::pool::PoolConnection;
+
+use crate::error::{Error, Field, Invalid, Reason};
+use crate::spec::{DEFAULT_TABLE, is_table};
+use crate::store::Backend;
+use crate::telemetry::TARGET;
+
+/// The time between two sweeps when none is given: 1 hour.
+pub const DEFAULT_INTERVAL: Duration = Duration::from_hours(1);
+
+/// The most rows of a batch when none is given: 1,000.
+pub const DEFAULT_BATCH: u32 = 1_000;
+
+/// The pause between two batches when none is given: 10 milliseconds.
+pub const DEFAULT_PAUSE: Duration = Duration::from_millis(10);
+
+/// What one sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Purged {
+    /// The records deleted.
+    pub rows: u64,
+    /// The batches that deleted any.
+    pub batches: u64,
+    /// Whether the sweep stopped because another node has the lead (on SQLite: because others were writing for as long
+    /// as the driver waits).
+    pub skipped: bool,
+}
+
+/// Purges one table on an interval, until it is cancelled.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # async fn example(pool: sqlx::SqlitePool) {
+/// use std::time::Duration;
+///
+/// use idem_runtime::PurgeWorker;
+///
+/// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+/// let worker = PurgeWorker::new(pool).interval(Duration::from_secs(600));
+/// let purging = tokio::spawn(worker.run(async { drop(stopped.await) }));
+/// // … and at shutdown:
+/// drop(stop);
+/// purging.await.expect("the worker does not panic");
+/// # }
+/// ```
+pub struct PurgeWorker<DB: Backend> {
+    pool: Pool<DB>,
+    table: Cow<'static, str>,
+    interval: Duration,
+    batch: u32,
+    pause: Duration,
+    report: Option<Box<Report>>,
+}
+
+type Report = dyn Fn(&Result<Purged, Error>) + Send + Sync;
+
+impl<DB: Backend> PurgeWorker<DB> {
+    /// A worker for the default table.
+    pub fn new(pool: Pool<DB>) -> Self {
+        Self {
+            pool,
+            table: Cow::Borrowed(DEFAULT_TABLE),
+            interval: DEFAULT_INTERVAL,
+            batch: DEFAULT_BATCH,
+            pause: DEFAULT_PAUSE,
+            report: None,
+        }
+    }
+
+    /// The time from the end of a sweep to the next.
+    #[must_use]
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// The most rows that one transaction deletes; 0 counts as 1.
+    #[must_use]
+    pub fn batch(mut self, rows: u32) -> Self {
+        self.batch = rows.max(1);
+        self
+    }
+
+    /// The pause between two batches.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    ///
+    /// # Errors
+    /// [`Invalid`] of [`Field::Table`] for anything else: it is spliced into SQL text.
+    pub fn table(mut self, table: &str) -> Result<Self, Invalid> {
+        if !is_table(table) {
+            return Err(Invalid::new(Field::Table, Reason::Identifier));
+        }
+        self.table = Cow::Owned(table.to_owned());
+        Ok(self)
+    }
+
+    /// Is told what came of each sweep of [`run`](Self::run), for metrics. One cut short by cancellation reports what it
+    /// had deleted.
+    #[must_use]
+    pub fn on_sweep(
+        mut self,
+        report: impl Fn(&Result<Purged, Error>) + Send + Sync + 'static,
+    ) -> Self {
+        self.report = Some(Box::new(report));
+        self
+    }
+
+    /// Sweeps now and then on the interval, until `cancel` is ready.
+    ///
+    /// Cancellation takes effect at once, also within a batch: that batch is rolled back. An error ends its sweep, is
+    /// reported, and the next sweep begins after the interval.
+    pub async fn run(self, cancel: impl Future<Output = ()>) {
+        let mut cancel = pin!(cancel);
+        loop {
+            let (mut purged, began) = (Purged::default(), Instant::now());
+            let swept = unless(cancel.as_mut(), self.sweep(&mut purged)).await;
+            let cancelled = swept.is_none();
+            let result = swept.unwrap_or(Ok(())).map(|()| purged);
+            self.tell(&result, purged, cancelled, began.elapsed());
+            if cancelled {
+                return;
+            }
+            let pause = tokio::time::sleep(self.interval);
+            if unless(cancel.as_mut(), pause).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// One sweep.
+    ///
+    /// # Errors
+    /// The database's; batches before it stay deleted. [`Error::Schema`] if there is no such table.
+    pub async fn run_once(&self) -> Result<Purged, Error> {
+        let mut purged = Purged::default();
+        self.sweep(&mut purged).await?;
+        Ok(purged)
+    }
+
+    /// Deletes batch after batch. Counts as it goes, so that a sweep dropped half-way is counted too.
+    async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
+        loop {
+            let mut lent = Lent::from(&self.pool).await?;
+            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await?;
+            lent.is_clean = true;
+            drop(lent);
+            let Some(rows) = deleted else {
+                purged.skipped = true;
+                return Ok(());
+            };
+            purged.rows += rows;
+            purged.batches += u64::from(rows > 0);
+            if rows < u64::from(self.batch) {
+                return Ok(());
+            }
+            tokio::time::sleep(self.pause).await;
+        }
+    }
+
+    fn tell(
+        &self,
+        result: &Result<Purged, Error>,
+        purged: Purged,
+        cancelled: bool,
+        elapsed: Duration,
+    ) {
+        let Purged {
+            rows,
+            batches,
+            skipped,
+        } = purged;
+        let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+        let table = &*self.table;
+        match result {
+            Ok(_) => tracing::info!(
+                target: TARGET, table, rows, batches, skipped, cancelled, elapsed_us, "purge"
+            ),
+            Err(error) => tracing::warn!(
+                target: TARGET, table, rows, batches, elapsed_us, error = %error, "purge failed"
+            ),
+        }
+        if let Some(report) = &self.report {
+            report(result);
+        }
+    }
+}
+
+impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PurgeWorker")
+            .field("table", &self.table)
+            .field("interval", &self.interval)
+            .field("batch", &self.batch)
+            .field("pause", &self.pause)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A pooled connection that is closed, and not handed back, unless its batch came to its end.
+struct Lent<DB: Backend> {
+    conn: PoolConnection<DB>,
+    is_clean: bool,
+}
+
+impl<DB: Backend> Lent<DB> {
+    async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
+        Ok(Self {
+            conn: pool.acquire().await.map_err(DB::fold)?,
+            is_clean: false,
+        })
+    }
+}
+
+impl<DB: Backend> Drop for Lent<DB> {
+    fn drop(&mut self) {
+        if !self.is_clean {
+            self.conn.close_on_drop();
+        }
+    }
+}
+
+/// What `work` comes to; `None`, with `work` dropped, if `cancel` is ready before.
+async fn unless<T>(
+    mut cancel: Pin<&mut impl Future<Output = ()>>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        if cancel.as_mut().poll(context).is_ready() {
+            Poll::Ready(None)
+        } else {
+            work.as_mut().poll(context).map(Some)
+        }
+    })
+    .await
+}

@@ -1,0 +1,117 @@
+//! A record as it is kept, and what it is found by.
+
+use crate::error::Error;
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
+use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
+use crate::store::{Ask, Entry};
+
+/// The primary key of a [`MemoryRow`], beside the table that it is in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct MemoryKey {
+    /// The table. Every table is there; none need be made.
+    pub table: String,
+    /// The consumer's key space.
+    pub namespace: String,
+    /// The tenant or principal inside it; empty if global.
+    pub scope: String,
+    /// The caller's token.
+    pub key: String,
+}
+
+impl MemoryKey {
+    pub(super) fn of(ask: &Ask) -> Self {
+        Self {
+            table: ask.table.to_string(),
+            namespace: ask.identity.namespace().to_owned(),
+            scope: ask.identity.scope().as_str().to_owned(),
+            key: ask.identity.key().as_str().to_owned(),
+        }
+    }
+}
+
+/// The columns of a record. Codes are plain numbers, so that a test can store one that no build knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryRow {
+    /// Written at.
+    pub created_at: Timestamp,
+    /// Kept until; `None` is for ever.
+    pub expires_at: Option<Timestamp>,
+    /// Lease mode: owned until.
+    pub locked_until: Option<Timestamp>,
+    /// The attempt that wrote it.
+    pub attempt_id: AttemptId,
+    /// How many attempts the key has seen, from 1.
+    pub attempt: i32,
+    /// See [`Status::code`].
+    pub status: i16,
+    /// Which algorithm made `fingerprint`.
+    pub fingerprint_version: i16,
+    /// Which codec wrote the payloads; [`CODEC_JSON`].
+    pub codec: i16,
+    /// The operation that claimed the key.
+    pub operation: String,
+    /// The hash of the request.
+    pub fingerprint: Option<Fingerprint>,
+    /// The canonical request, if the store keeps it.
+    pub request: Option<Vec<u8>>,
+    /// The encoded result.
+    pub result: Option<Vec<u8>>,
+    /// The encoded failure.
+    pub failure: Option<Vec<u8>>,
+}
+
+impl MemoryRow {
+    pub(super) fn new(attempt_id: AttemptId, entry: &Entry<'_>, now: Timestamp) -> Self {
+        Self {
+            created_at: now,
+            expires_at: Some(Timestamp::from_micros(
+                now.as_micros().saturating_add(entry.retention),
+            )),
+            locked_until: None,
+            attempt_id,
+            attempt: entry.attempt,
+            status: entry.status.code(),
+            fingerprint_version: FINGERPRINT_VERSION,
+            codec: CODEC_JSON,
+            operation: entry.operation.to_owned(),
+            fingerprint: entry.fingerprint,
+            request: entry.request.map(<[u8]>::to_vec),
+            result: entry.result.map(<[u8]>::to_vec),
+            failure: entry.failure.map(<[u8]>::to_vec),
+        }
+    }
+
+    pub(super) fn record(self) -> Result<Record, Error> {
+        Ok(Record {
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            locked_until: self.locked_until,
+            attempt_id: self.attempt_id,
+            attempt: self.attempt,
+            status: Status::from_code(self.status)?,
+            fingerprint_version: self.fingerprint_version,
+            codec: self.codec,
+            operation: self.operation,
+            fingerprint: self.fingerprint,
+            request: self.request,
+            result: self.result,
+            failure: self.failure,
+        })
+    }
+
+    fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
+    }
+
+    /// Whether a purge deletes it: a lease (3) and an unknown outcome (4) never expire.
+    pub(super) fn is_purged(&self, now: Timestamp) -> bool {
+        matches!(self.status, 1 | 2 | 5) && self.has_expired(now)
+    }
+
+    /// Whether a new record may take its place.
+    pub(super) fn is_spent(&self, now: Timestamp) -> bool {
+        self.status == Status::Released.code() || self.has_expired(now)
+    }
+}

@@ -1,0 +1,90 @@
+//! Places where a body stops until its test lets it go on.
+//!
+//! A handler calls [`pass`]; a test that wants it to stop there puts up a [`Gate`] first. Without a
+//! gate nothing stops. Places are named by key, and keys are fresh for each test.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+
+type Gates = HashMap<(String, Place), Arc<Posts>>;
+
+static GATES: LazyLock<Mutex<Gates>> = LazyLock::new(Mutex::default);
+
+/// Where in the body of a payment.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Place {
+    /// Before its first statement.
+    BeforeWrite,
+    /// After the payment is written.
+    AfterWrite,
+    /// At the very end of a body that does more.
+    Last,
+}
+
+#[derive(Debug)]
+struct Posts {
+    entered: Semaphore,
+    leave: Semaphore,
+}
+
+/// A gate at one place of the bodies of one key. It is open, and gone, once dropped.
+#[derive(Debug)]
+pub struct Gate {
+    at: (String, Place),
+    posts: Arc<Posts>,
+}
+
+impl Gate {
+    /// Puts up a closed gate.
+    pub fn at(key: &str, place: Place) -> Self {
+        let posts = Arc::new(Posts {
+            entered: Semaphore::new(0),
+            leave: Semaphore::new(0),
+        });
+        let at = (key.to_owned(), place);
+        with(|gates| gates.insert(at.clone(), Arc::clone(&posts)));
+        Self { at, posts }
+    }
+
+    /// Waits until one more body has come to the gate.
+    ///
+    /// # Panics
+    ///
+    /// Never: the semaphore is not closed.
+    pub async fn entered(&self) {
+        let permit = self.posts.entered.acquire().await;
+        permit.expect("it is never closed").forget();
+    }
+
+    /// Lets one body pass.
+    pub fn open(&self) {
+        self.posts.leave.add_permits(1);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        with(|gates| gates.remove(&self.at));
+        self.posts.leave.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+}
+
+/// Stops at the gate of this key and place, if there is one.
+///
+/// # Panics
+///
+/// Never: the semaphore is not closed.
+pub async fn pass(key: &str, place: Place) {
+    let posts = with(|gates| gates.get(&(key.to_owned(), place)).cloned());
+    if let Some(posts) = posts {
+        posts.entered.add_permits(1);
+        let permit = posts.leave.acquire().await;
+        permit.expect("it is never closed").forget();
+    }
+}
+
+fn with<R>(act: impl FnOnce(&mut Gates) -> R) -> R {
+    act(&mut GATES.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,190 @@
+//! A link to PostgreSQL that can fail at a COMMIT.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// The end of a simple query that commits, as it goes over the wire.
+const COMMIT: &[u8] = b"COMMIT\0";
+
+/// What happens to the next COMMIT. Every other message passes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// It reaches the server and its answer comes back.
+    Pass,
+    /// The link is cut and the server never sees it.
+    CutBefore,
+    /// The server answers it, and the link is cut in place of that answer.
+    CutAnswer,
+    /// It reaches the server; the client's end is cut at once, the server's stays up.
+    CutClient,
+    /// The server answers it; the answer is lost and the link stays silent until [`Proxy::cut`].
+    Swallow,
+}
+
+/// Forwards connections to a server. Dropping it cuts them all.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    server: PgConnectOptions,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    fate: Mutex<Fate>,
+    /// How many COMMITs met their fate.
+    met: watch::Sender<u32>,
+    cut: watch::Sender<bool>,
+}
+
+impl Proxy {
+    /// Listens on a port of its own for a server that is reached by TCP.
+    ///
+    /// # Panics
+    ///
+    /// There is no port to listen on.
+    pub async fn to(server: &PgConnectOptions) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let address = listener.local_addr().expect("a bound socket");
+        let shared = Arc::new(Shared {
+            fate: Mutex::new(Fate::Pass),
+            met: watch::Sender::new(0),
+            cut: watch::Sender::new(false),
+        });
+        let target = (server.get_host().to_owned(), server.get_port());
+        let accepting = tokio::spawn(accept(listener, target, Arc::clone(&shared)));
+        Self {
+            address,
+            server: server.clone(),
+            shared,
+            accepting,
+        }
+    }
+
+    /// The options of a connection through this link.
+    pub fn options(&self) -> PgConnectOptions {
+        self.server
+            .clone()
+            .host("127.0.0.1")
+            .port(self.address.port())
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    /// Decides about the next COMMIT.
+    pub fn next_commit(&self, fate: Fate) {
+        *self.fate() = fate;
+    }
+
+    /// Waits until a COMMIT has met the fate decided on.
+    ///
+    /// # Panics
+    ///
+    /// Never: the sender lives as long as this value.
+    pub async fn met(&self) {
+        let mut met = self.shared.met.subscribe();
+        met.wait_for(|met| *met > 0).await.expect("it is alive");
+    }
+
+    /// Cuts every link; new connections are refused from now on.
+    pub fn cut(&self) {
+        self.accepting.abort();
+        self.shared.cut.send_replace(true);
+    }
+
+    fn fate(&self) -> std::sync::MutexGuard<'_, Fate> {
+        self.shared
+            .fate
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.cut();
+    }
+}
+
+impl Shared {
+    /// The fate of this message; it befalls one COMMIT only.
+    fn fate_of(&self, message: &[u8]) -> Fate {
+        if !message.ends_with(COMMIT) {
+            return Fate::Pass;
+        }
+        let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *fate, Fate::Pass)
+    }
+
+    fn tell(&self) {
+        self.met.send_modify(|met| *met += 1);
+    }
+}
+
+async fn accept(listener: TcpListener, target: (String, u16), shared: Arc<Shared>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (target, shared) = (target.clone(), Arc::clone(&shared));
+        tokio::spawn(async move {
+            let mut cut = shared.cut.subscribe();
+            tokio::select! {
+                // Either end may go at any time: that is what a proxy is for.
+                _ = forward(client, target, &shared) => {}
+                _ = cut.wait_for(|cut| *cut) => {}
+            }
+        });
+    }
+}
+
+async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) -> io::Result<()> {
+    let mut server = TcpStream::connect((target.0.as_str(), target.1)).await?;
+    let (mut up, mut down) = ([0; 8192], [0; 8192]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut up) => {
+                let message = &up[..read?];
+                if message.is_empty() {
+                    return Ok(());
+                }
+                let fate = shared.fate_of(message);
+                if fate != Fate::CutBefore {
+                    server.write_all(message).await?;
+                }
+                match fate {
+                    Fate::Pass => continue,
+                    Fate::CutBefore => {}
+                    Fate::CutAnswer => {
+                        let _ = server.read(&mut down).await?;
+                    }
+                    Fate::CutClient => {
+                        drop(client);
+                        shared.tell();
+                        // The server's end stays until the server itself closes it.
+                        while server.read(&mut down).await? > 0 {}
+                        return Ok(());
+                    }
+                    Fate::Swallow => {
+                        let _ = server.read(&mut down).await?;
+                        shared.tell();
+                        std::future::pending::<()>().await;
+                    }
+                }
+                shared.tell();
+                return Ok(());
+            }
+            read = server.read(&mut down) => {
+                let answer = &down[..read?];
+                if answer.is_empty() {
+                    return Ok(());
+                }
+                client.write_all(answer).await?;
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! One contract for every store: each law is written once and stamped for each database.
+
+mod drivers;
+mod expiry;
+mod faults;
+mod keys;
+mod mismatch;
+mod outcomes;
+mod payloads;
+mod purge;
+mod subject;
+mod tables;
+mod transactions;
+
+/// Makes a test of each law for one database.
+macro_rules! laws {
+    ($subject:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
+        $($(
+            #[tokio::test]
+            async fn $law() {
+                crate::$group::$law::<$subject>().await;
+            }
+        )+)+
+    };
+}
+
+/// Makes a module of tests for each database.
+macro_rules! stamp {
+    ($($name:ident: $subject:ident),+ $(,)?) => {
+        $(mod $name {
+            laws! { crate::subject::$subject:
+                outcomes::{
+                    a_fresh_key_is_claimed_and_nobody_sees_it_before_commit,
+                    the_result_is_replayed_once_it_is_committed,
+                    a_transaction_sees_its_own_record,
+                    a_permanent_failure_is_replayed_whole,
+                    an_attempt_in_flight_is_answered_at_once,
+                    a_key_given_back_is_fresh_for_whoever_asks_next,
+                    a_rollback_makes_the_key_fresh,
+                    an_operator_reads_what_was_recorded,
+                    outcomes_are_told_apart_by_kind_and_keep_claim_and_request_at_home,
+                }
+                mismatch::{
+                    another_request_is_refused_and_changes_nothing,
+                    another_operation_is_refused,
+                    the_same_request_spelt_otherwise_is_no_mismatch,
+                    the_recorded_request_is_shown_only_if_it_was_kept,
+                    a_recorded_request_that_no_longer_decodes_is_still_a_mismatch,
+                    an_expired_record_is_compared_too,
+                    a_failure_is_compared_before_it_is_replayed,
+                }
+                transactions::{
+                    a_claim_is_good_only_in_the_transaction_that_made_it,
+                    a_claim_is_not_good_in_the_next_transaction,
+                    the_same_key_nested_is_refused_and_the_outer_claim_stands,
+                    claims_of_one_transaction_are_ended_last_first,
+                    in_transaction_refuses_a_connection_without_one,
+                    in_connection_answers_replays_without_a_transaction,
+                    in_connection_refuses_a_fresh_key_without_a_transaction,
+                    a_key_without_a_scope_is_refused_and_nothing_is_written,
+                    a_rivals_record_is_never_overwritten,
+                }
+                keys::{
+                    keys_are_compared_byte_for_byte,
+                    scopes_and_namespaces_are_apart,
+                    the_longest_names_are_stored_and_found,
+                    one_character_more_is_refused_with_field_and_limit,
+                    a_name_is_not_blank_and_has_no_control_characters,
+                }
+                payloads::{
+                    results_come_back_byte_for_byte,
+                    a_failure_comes_back_with_every_character,
+                    a_result_that_drifted_is_incompatible_and_never_fresh,
+                    a_result_with_something_behind_it_is_incompatible,
+                    a_code_that_no_build_knows_is_an_error_and_never_fresh,
+                    an_unknown_status_is_not_expired_either,
+                    a_lease_is_in_flight_and_an_unknown_outcome_is_not_run,
+                }
+                expiry::{
+                    an_expired_record_replays_by_default,
+                    under_strict_expiry_an_expired_record_is_replaced,
+                    under_strict_expiry_a_rollback_leaves_the_old_record,
+                    under_strict_expiry_a_live_record_replays,
+                    under_strict_expiry_a_rivals_newer_record_is_not_overwritten,
+                    times_are_those_of_the_databases_clock,
+                    a_retention_has_bounds,
+                }
+                purge::{
+                    a_purge_deletes_only_what_has_expired,
+                    a_purge_never_deletes_a_lease_or_an_unknown_outcome,
+                    a_purge_deletes_the_oldest_first_and_no_more_than_its_limit,
+                    a_purge_is_undone_by_a_rollback,
+                    a_purged_key_is_fresh,
+                }
+                tables::{
+                    a_record_is_found_in_its_own_table_only,
+                    a_table_that_needs_quoting_is_refused,
+                }
+            }
+        })+
+    };
+}
+
+stamp! {
+    postgres: Postgres,
+    sqlite_wal: SqliteWal,
+    sqlite_rollback_journal: SqliteRollback,
+    memory: Memory,
+}

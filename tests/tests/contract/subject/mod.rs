@@ -1,0 +1,139 @@
+//! What a law needs of a database beyond the store itself.
+
+mod memory;
+mod postgres;
+mod sqlite;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use idem_runtime::record::Timestamp;
+use idem_runtime::store::{Outcome, RawStore, Session, Store, StoreClaim};
+use idem_runtime::{IdempotencyKey, Namespace};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub(crate) use self::memory::Memory;
+pub(crate) use self::postgres::Postgres;
+pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
+
+/// A fresh database with the default table.
+pub(crate) trait Subject: Sized {
+    type Conn: Session;
+    /// Tables beside the default one that [`fresh`](Self::fresh) has made, one of them in another schema where there
+    /// are schemas.
+    const OTHER_TABLES: &'static [&'static str];
+
+    async fn fresh() -> Self;
+    async fn connect(&self) -> Self::Conn;
+    async fn begin(conn: &mut Self::Conn);
+    async fn commit(conn: &mut Self::Conn);
+    async fn rollback(conn: &mut Self::Conn);
+
+    /// The database's clock.
+    async fn now(&self) -> Timestamp;
+    /// How many records the default table has.
+    async fn count(&self) -> usize;
+    /// Moves the times of every record into the past.
+    async fn age(&self, by: Duration);
+    /// Changes the record of one key past all checks.
+    async fn edit(&self, key: &str, edit: Edit<'_>);
+    /// Does to `key`, in the transaction of `conn`, what a rival would that no lock kept away: writes a record that
+    /// is not ours and expires in an hour, over the one there or as a copy of the record of `like`.
+    async fn rival(&self, conn: &mut Self::Conn, like: &str, key: &str);
+}
+
+/// A change to a record that no attempt makes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Edit<'a> {
+    Status(i16),
+    Codec(i16),
+    FingerprintVersion(i16),
+    Result(&'a [u8]),
+    Request(&'a [u8]),
+    /// Status 3 or 4, owned for this long from now on.
+    Lease(i16, Duration),
+}
+
+pub(crate) const PAY: &str = "pay";
+pub(crate) const RETENTION: Duration = Duration::from_hours(24);
+
+/// The store of most laws: namespace `payments`, default table, 24 hours.
+pub(crate) fn store() -> RawStore {
+    typed()
+}
+
+pub(crate) fn typed<Req, Res>() -> Store<Req, Res> {
+    Store::new(Namespace::from_static("payments"))
+}
+
+pub(crate) fn key(text: &str) -> IdempotencyKey {
+    text.parse::<IdempotencyKey>()
+        .expect("an acceptable key")
+        .global()
+}
+
+/// Asks for `key` in the open transaction and expects to be the first.
+pub(crate) async fn claim<S: Session, Req, Res>(
+    store: &Store<Req, Res>,
+    conn: &mut S,
+    key: &IdempotencyKey,
+    request: &Req,
+) -> StoreClaim
+where
+    Req: Serialize + DeserializeOwned + Debug,
+    Res: DeserializeOwned + Debug,
+{
+    let mut bound = store.in_transaction(conn).expect("an open transaction");
+    match bound.begin(key, PAY, request).await {
+        Ok(Outcome::Fresh(claim)) => claim,
+        other => panic!("not fresh: {other:?}"),
+    }
+}
+
+/// Asks for `key` outside any transaction.
+pub(crate) async fn ask<S: Session>(
+    store: &RawStore,
+    conn: &mut S,
+    key: &IdempotencyKey,
+    request: &Value,
+) -> Outcome<StoreClaim, Value, Value> {
+    let mut bound = store.in_connection(conn);
+    bound
+        .begin(key, PAY, request)
+        .await
+        .expect("an answer without a transaction")
+}
+
+/// The whole of a first attempt that succeeds.
+pub(crate) async fn record<S: Subject, Req, Res>(
+    store: &Store<Req, Res>,
+    conn: &mut S::Conn,
+    key: &IdempotencyKey,
+    request: &Req,
+    result: &Res,
+) where
+    Req: Serialize + DeserializeOwned + Debug,
+    Res: Serialize + DeserializeOwned + Debug,
+{
+    S::begin(conn).await;
+    let claim = claim(store, conn, key, request).await;
+    let mut bound = store.in_transaction(conn).expect("an open transaction");
+    bound.commit(claim, result).await.expect("recorded");
+    S::commit(conn).await;
+}
+
+/// Expects that `key` replays `result`.
+pub(crate) async fn expect_replay<S: Session>(
+    store: &RawStore,
+    conn: &mut S,
+    key: &IdempotencyKey,
+    request: &Value,
+    result: &Value,
+) {
+    match ask(store, conn, key, request).await {
+        Outcome::PriorResult { value } => assert_eq!(value, *result),
+        other => panic!("no replay: {other:?}"),
+    }
+}

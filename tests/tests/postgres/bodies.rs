@@ -1,0 +1,179 @@
+//! Bodies that do what a body may not do: each is told so, and nothing is recorded without its effect.
+
+use idem_runtime::{Error, IdempotencyKey};
+use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_then, pay_whatever};
+use idem_tests::postgres::{Shop, fresh_key};
+
+const CMD: Pay = Pay { amount: 1 };
+
+/// Pays with `sql` at the end of the body, which must be refused as having ended its transaction.
+async fn refused_as_ended(shop: &Shop, key: &IdempotencyKey, sql: &str) {
+    let refusal = pay_then(&shop.pool, key, &CMD, sql).await;
+    let refusal = refusal.expect_err("the transaction is another").refusal();
+    assert!(
+        matches!(refusal, Error::TransactionEnded),
+        "{sql}: {refusal:?}"
+    );
+    assert_eq!(shop.records(key).await, 0, "{sql}");
+    // The pool's only connection is outside any transaction again.
+    shop.observer().await.until_no_transaction().await;
+    let other = fresh_key();
+    pay(&shop.pool, &other, &CMD)
+        .await
+        .expect("the pool is usable");
+    shop.assert_one_effect(&other).await;
+}
+
+/// The body kept its effect by itself, which no library can undo; it gets no record on top.
+#[tokio::test]
+async fn a_body_that_commits_is_refused_and_nothing_is_recorded() {
+    for sql in ["COMMIT", "COMMIT; BEGIN", "COMMIT AND CHAIN"] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        refused_as_ended(&shop, &key, sql).await;
+        assert_eq!(shop.payments(&key).await, 1, "{sql}: the body's own doing");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_rolls_back_is_refused_and_nothing_is_kept() {
+    for sql in ["ROLLBACK", "ROLLBACK; BEGIN", "ROLLBACK AND CHAIN"] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        refused_as_ended(&shop, &key, sql).await;
+        shop.assert_no_effect(&key).await;
+        let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
+        assert!(!paid.replayed());
+    }
+}
+
+/// The prepared transaction holds the key's lock until somebody ends it.
+#[tokio::test]
+async fn a_body_that_prepares_its_transaction_is_refused_and_the_key_is_in_flight_until_it_ends() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let name = key.as_str();
+    refused_as_ended(&shop, &key, &format!("PREPARE TRANSACTION '{name}'")).await;
+    let refusal = pay(&shop.pool, &key, &CMD)
+        .await
+        .expect_err("it is prepared")
+        .refusal();
+    assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
+    shop.run(&format!("ROLLBACK PREPARED '{name}'")).await;
+    shop.assert_no_effect(&key).await;
+    let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
+    assert!(!paid.replayed());
+    shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn a_body_that_moves_the_table_out_of_sight_is_refused_and_nothing_is_kept() {
+    let empty = "CREATE SCHEMA elsewhere; SET search_path = elsewhere";
+    let another = "CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.idem_record \
+                   (LIKE public.idem_record INCLUDING ALL); SET search_path = elsewhere";
+    let local = "CREATE SCHEMA elsewhere; SET LOCAL search_path = elsewhere";
+    let temporary = "CREATE TEMP TABLE idem_record (LIKE public.idem_record INCLUDING ALL)";
+    for sql in [empty, another, local, temporary] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        refused_as_ended(&shop, &key, sql).await;
+        shop.assert_no_effect(&key).await;
+        let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
+        assert!(!paid.replayed());
+        shop.assert_one_effect(&key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_table_of_the_records_name_is_no_arbiter() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let mut connection = shop.database.connect().await;
+    sqlx::raw_sql("CREATE TEMP TABLE idem_record (LIKE public.idem_record INCLUDING ALL)")
+        .execute(&mut connection)
+        .await
+        .expect("one may");
+    let refusal = pay(&mut connection, &key, &CMD)
+        .await
+        .expect_err("it would be lost")
+        .refusal();
+    assert!(matches!(refusal, Error::Schema(_)), "{refusal:?}");
+    shop.assert_no_effect(&key).await;
+}
+
+#[tokio::test]
+async fn a_body_that_resets_all_settings_fails_closed() {
+    for sql in ["RESET ALL", "RESET idem.held"] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        refused_as_ended(&shop, &key, sql).await;
+        shop.assert_no_effect(&key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_discards_what_is_no_transaction_pays() {
+    for sql in [
+        "DISCARD TEMP",
+        "DISCARD SEQUENCES",
+        "SET LOCAL work_mem = '1MB'",
+    ] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        let paid = pay_then(&shop.pool, &key, &CMD, sql).await.expect("it may");
+        assert!(!paid.replayed());
+        shop.assert_one_effect(&key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_swallows_a_failed_statement_is_told_so_and_nothing_is_kept() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let refusal = pay_whatever(&shop.pool, &key, &CMD, "SELECT 1 / 0").await;
+    let refusal = refusal.expect_err("its writes are gone").refusal();
+    assert!(matches!(refusal, Error::TransactionAborted), "{refusal:?}");
+    shop.assert_no_effect(&key).await;
+    let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
+    assert!(!paid.replayed());
+    shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn a_failed_statement_under_the_bodys_own_savepoint_is_no_fault() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let sql = "SAVEPOINT mine; DO $$ BEGIN PERFORM 1 / 0; EXCEPTION WHEN OTHERS THEN END $$; \
+               ROLLBACK TO SAVEPOINT mine";
+    pay_then(&shop.pool, &key, &CMD, sql)
+        .await
+        .expect("the body has handled it");
+    shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_not_recorded_where_the_body_ended_its_transaction() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    // A trigger function cannot commit; a committed payment comes from a body that did.
+    let refusal = commit_and_decline(&shop.pool, &key, &CMD).await;
+    let refusal = refusal.expect_err("the savepoint is gone").refusal();
+    assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
+    assert_eq!(shop.records(&key).await, 0);
+    let failed = fail_to_pay(&shop.pool, &key, &CMD, Some(7)).await;
+    assert!(
+        matches!(failed, Err(PayError::Declined { code: 7 })),
+        "{failed:?}"
+    );
+}
+
+#[idem_runtime::idempotent(namespace = "payments", operation = "pay", failures = "record")]
+async fn commit_and_decline(
+    tx: &mut sqlx::postgres::PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+) -> Result<(), PayError> {
+    sqlx::raw_sql("COMMIT").execute(&mut **tx).await?;
+    let _ = (key, cmd);
+    Err(PayError::Declined { code: 7 })
+}

@@ -1,0 +1,190 @@
+//! A link that fails at COMMIT: what became of it is found out, or said to be unknown.
+
+use idem_runtime::{Error, IdempotencyKey, Replayable};
+use idem_tests::postgres::payments::{Paid, Pay, PayError, fail_to_pay, pay};
+use idem_tests::postgres::{Shop, fresh_key};
+use idem_tests::proxy::{Fate, Proxy};
+use sqlx::{Connection as _, Executor as _, PgConnection, PgPool};
+
+use crate::terminated::SLOW_COMMIT;
+
+const CMD: Pay = Pay { amount: 1 };
+
+struct Link {
+    shop: Shop,
+    proxy: Proxy,
+    pool: PgPool,
+    key: IdempotencyKey,
+}
+
+impl Link {
+    async fn up() -> Self {
+        let shop = Shop::open(1).await;
+        let proxy = Proxy::to(shop.database.options()).await;
+        let pool = shop.pool_by(1, proxy.options());
+        let key = fresh_key();
+        Self {
+            shop,
+            proxy,
+            pool,
+            key,
+        }
+    }
+
+    async fn pay_through(&self) -> Result<Replayable<Paid>, PayError> {
+        pay(&self.pool, &self.key, &CMD).await
+    }
+
+    /// Retries past the link, until the server has done with what it was sent.
+    async fn retry(&self) -> Replayable<Paid> {
+        self.shop.observer().await.until_no_transaction().await;
+        let paid = pay(&self.shop.pool, &self.key, &CMD).await;
+        let paid = paid.expect("a retry is safe");
+        self.shop.assert_one_effect(&self.key).await;
+        paid
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_never_reached_the_server_is_retryable_and_has_done_nothing() {
+    let link = Link::up().await;
+    link.proxy.next_commit(Fate::CutBefore);
+    let refusal = link.pay_through().await.expect_err("rolled back").refusal();
+    assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+    assert!(refusal.is_retryable());
+    link.shop.assert_no_effect(&link.key).await;
+    assert!(!link.retry().await.replayed());
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_cut_off_gives_the_result_of_the_first_run() {
+    let link = Link::up().await;
+    link.proxy.next_commit(Fate::CutAnswer);
+    let paid = link.pay_through().await.expect("it was executed");
+    assert!(!paid.replayed());
+    let again = link.retry().await;
+    assert!(again.replayed());
+    assert_eq!(*again, *paid);
+}
+
+#[tokio::test]
+async fn a_recorded_failure_whose_answer_was_cut_off_is_the_failure() {
+    let link = Link::up().await;
+    link.proxy.next_commit(Fate::CutAnswer);
+    let failed = fail_to_pay(&link.pool, &link.key, &CMD, Some(51)).await;
+    assert!(
+        matches!(failed, Err(PayError::Declined { code: 51 })),
+        "{failed:?}"
+    );
+    assert_eq!(link.shop.payments(&link.key).await, 0);
+    assert_eq!(link.shop.records(&link.key).await, 1);
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_swallowed_and_the_server_gone_is_unknown_and_safe_to_retry() {
+    let link = Link::up().await;
+    link.proxy.next_commit(Fate::Swallow);
+    let cut = async {
+        link.proxy.met().await;
+        link.proxy.cut();
+    };
+    let (paid, ()) = tokio::join!(link.pay_through(), cut);
+    let refusal = paid.expect_err("nobody can be asked").refusal();
+    assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
+    assert!(refusal.is_retryable());
+    assert!(link.retry().await.replayed());
+}
+
+#[tokio::test]
+async fn a_commit_still_running_is_waited_for() {
+    let link = Link::up().await;
+    link.shop.run(SLOW_COMMIT).await;
+    let mut holder = link.shop.database.connect().await;
+    holder
+        .execute("SELECT pg_advisory_lock(1)")
+        .await
+        .expect("it is free");
+    link.proxy.next_commit(Fate::CutClient);
+    let release = async {
+        link.proxy.met().await;
+        // The call has lost its session, which still commits, and has come back with another.
+        let mut observer = link.shop.observer().await;
+        observer.until_blocked(1).await;
+        let another = "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
+                       AND query LIKE '%idem_record%' AND wait_event_type = 'Client' \
+                       AND pid NOT IN (SELECT pid FROM pg_locks WHERE NOT granted))";
+        observer.until(another).await;
+        holder
+            .execute("SELECT pg_advisory_unlock(1)")
+            .await
+            .expect("it is ours");
+    };
+    let (paid, ()) = tokio::join!(link.pay_through(), release);
+    let paid = paid.expect("it was executed");
+    assert!(!paid.replayed());
+    assert!(link.retry().await.replayed());
+}
+
+#[tokio::test]
+async fn a_commit_that_runs_on_past_the_bound_is_unknown_and_safe_to_retry() {
+    let link = Link::up().await;
+    link.shop.run(SLOW_COMMIT).await;
+    let mut holder = link.shop.database.connect().await;
+    holder
+        .execute("SELECT pg_advisory_lock(1)")
+        .await
+        .expect("it is free");
+    link.proxy.next_commit(Fate::CutClient);
+    let refusal = link
+        .pay_through()
+        .await
+        .expect_err("it still runs")
+        .refusal();
+    assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
+    let refusal = pay(&link.shop.pool, &link.key, &CMD)
+        .await
+        .expect_err("it still runs")
+        .refusal();
+    assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
+    holder
+        .execute("SELECT pg_advisory_unlock(1)")
+        .await
+        .expect("it is ours");
+    assert!(link.retry().await.replayed());
+}
+
+#[tokio::test]
+async fn on_a_borrowed_connection_a_lost_answer_is_unknown_and_safe_to_retry() {
+    for fate in [Fate::CutBefore, Fate::CutAnswer] {
+        let link = Link::up().await;
+        link.proxy.next_commit(fate);
+        let mut connection = PgConnection::connect_with(&link.proxy.options())
+            .await
+            .expect("a link");
+        let paid = pay(&mut connection, &link.key, &CMD).await;
+        let refusal = paid
+            .expect_err("there is no other connection to ask by")
+            .refusal();
+        assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
+        assert_eq!(link.retry().await.replayed(), fate == Fate::CutAnswer);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_fails_closed() {
+    let link = Link::up().await;
+    link.proxy.cut();
+    let mut connection = PgConnection::connect_with(&link.proxy.options()).await;
+    assert!(connection.is_err(), "{connection:?}");
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .acquire_timeout(std::time::Duration::from_millis(50))
+        .connect_lazy_with(link.proxy.options());
+    let refusal = pay(&pool, &link.key, &CMD)
+        .await
+        .expect_err("nobody is there")
+        .refusal();
+    assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+    link.shop.assert_no_effect(&link.key).await;
+    connection = PgConnection::connect_with(link.shop.database.options()).await;
+    assert!(connection.is_ok());
+}

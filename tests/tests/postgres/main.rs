@@ -1,0 +1,18 @@
+//! The laws of idempotent handlers on a real PostgreSQL server.
+
+mod bodies;
+mod caller_transaction;
+mod comparison;
+mod conflict;
+mod connections;
+mod dropped;
+mod failures;
+mod isolation;
+mod keys;
+mod killed;
+mod link;
+mod nesting;
+mod rivals;
+mod rules;
+mod tasks;
+mod terminated;

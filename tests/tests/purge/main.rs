@@ -1,0 +1,48 @@
+//! The worker that deletes expired records.
+
+mod postgres;
+mod sqlite;
+
+use idem_runtime::store::{Outcome, RawStore, Session, Store};
+use idem_runtime::{Error, IdempotencyKey, Namespace, Purged};
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+/// A key of the records that the tests make, number `n`.
+fn key(n: u32) -> IdempotencyKey {
+    let key: IdempotencyKey = format!("k{n}").parse().expect("an acceptable key");
+    key.global()
+}
+
+fn store() -> RawStore {
+    Store::new(Namespace::from_static("purge"))
+}
+
+/// Passes reports on to a test that waits for them.
+fn to(reports: UnboundedSender<String>) -> impl Fn(&Result<Purged, Error>) + Send + Sync + 'static {
+    move |result| {
+        let line = match result {
+            Ok(purged) => format!("{} rows", purged.rows),
+            Err(error) => error.to_string(),
+        };
+        // A test that has seen enough does not listen any more.
+        let _ = reports.send(line);
+    }
+}
+
+/// Waits for a report with this in it; others may come before.
+async fn until(reports: &mut UnboundedReceiver<String>, part: &str) {
+    loop {
+        let report = reports.recv().await.expect("the worker runs");
+        if report.contains(part) {
+            return;
+        }
+    }
+}
+
+async fn replays<S: Session>(conn: &mut S, n: u32) -> bool {
+    let store = store();
+    let mut bound = store.in_connection(conn);
+    let outcome = bound.begin(&key(n), "test", &json!(1)).await;
+    matches!(outcome, Ok(Outcome::PriorResult { .. }))
+}

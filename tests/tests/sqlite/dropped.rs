@@ -1,0 +1,149 @@
+//! A call's future dropped at every one of its awaits.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::payments::{Books, JOURNALS, insert, key, pay};
+
+/// When a call is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// As soon as it has asked for something.
+    Asked,
+    /// When the answer is there and has not been looked at.
+    Answered,
+}
+
+const CUTS: [Cut; 2] = [Cut::Asked, Cut::Answered];
+
+/// More awaits than any call has; so many mean that a call never ends.
+const MANY: usize = 10_000;
+
+/// Polls a call `polls` times and then drops it; its output if it has ended by then.
+async fn cut<F: Future>(call: F, polls: usize, cut: Cut) -> Option<F::Output> {
+    let mut call = pin!(call);
+    let mut left = polls;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match call.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 && cut == Cut::Asked => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one
+/// effect.
+async fn one_effect_after_a_retry(books: &Books, text: &str) {
+    let (effects, records) = books.count(&key(text)).await;
+    assert!(effects == records && effects <= 1, "{effects}, {records}");
+    pay(&books.pool, &key(text), 5)
+        .await
+        .unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    assert_eq!(books.count(&key(text)).await, (1, 1), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_on_a_pool_of_one_connection_may_be_dropped_anywhere() {
+    for (journal, when) in JOURNALS
+        .into_iter()
+        .zip(CUTS)
+        .chain([(JOURNALS[0], CUTS[1])])
+    {
+        let books = Books::open(journal, 1).await;
+        for polls in 0.. {
+            assert!(polls < MANY);
+            let text = format!("{when:?}-{polls}");
+            let ended = cut(pay(&books.pool, &key(&text), 5), polls, when).await;
+            one_effect_after_a_retry(&books, &text).await;
+            if let Some(result) = ended {
+                assert!(!result.expect("paid").replayed());
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_may_be_dropped_anywhere() {
+    let books = Books::open(JOURNALS[0], 1).await;
+    pay(&books.pool, &key("a"), 5).await.expect("paid");
+    for when in CUTS {
+        for polls in 0.. {
+            assert!(polls < MANY);
+            let ended = cut(pay(&books.pool, &key("a"), 5), polls, when).await;
+            one_effect_after_a_retry(&books, "a").await;
+            if let Some(result) = ended {
+                assert!(result.expect("a replay").replayed());
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_on_the_callers_connection_may_be_dropped_anywhere() {
+    for when in CUTS {
+        let books = Books::open(JOURNALS[0], 1).await;
+        let mut conn = books.db.connect().await;
+        for polls in 0.. {
+            assert!(polls < MANY);
+            let text = format!("{when:?}-{polls}");
+            let ended = cut(pay(&mut conn, &key(&text), 5), polls, when).await;
+            outside_any_transaction(&mut conn, &text).await;
+            one_effect_after_a_retry(&books, &text).await;
+            if let Some(result) = ended {
+                assert!(!result.expect("paid").replayed());
+                break;
+            }
+        }
+    }
+}
+
+/// The connection is as before the call: sqlx and SQLite agree that no transaction is open.
+async fn outside_any_transaction(conn: &mut SqliteConnection, text: &str) {
+    // Whatever the dropped call left to do comes before this.
+    conn.ping().await.expect("the connection lives");
+    assert!(!conn.is_in_transaction(), "{text}");
+    let tx = conn
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    tx.rollback().await.expect("rolled back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_the_callers_transaction_may_be_dropped_anywhere() {
+    for when in CUTS {
+        let books = Books::open(JOURNALS[0], 1).await;
+        for polls in 0.. {
+            assert!(polls < MANY);
+            let text = format!("{when:?}-{polls}");
+            let before = key(&format!("{text}-before"));
+            let mut tx = books.pool.begin().await.expect("a transaction");
+            insert(&mut tx, &before, 1).await.expect("written");
+            let ended = cut(pay(&mut tx, &key(&text), 5), polls, when).await;
+            assert!(tx.is_in_transaction(), "{text}");
+            // The caller goes on, and what it commits is its own work and no half of the call's.
+            pay(&mut tx, &key(&format!("{text}-next")), 7)
+                .await
+                .unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            tx.commit().await.expect("committed");
+            assert_eq!(books.count(&before).await, (1, 0), "{text}");
+            assert_eq!(books.count(&key(&format!("{text}-next"))).await, (1, 1));
+            one_effect_after_a_retry(&books, &text).await;
+            if let Some(result) = ended {
+                assert!(!result.expect("paid").replayed());
+                break;
+            }
+        }
+    }
+}

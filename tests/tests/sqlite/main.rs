@@ -1,0 +1,17 @@
+//! The laws of the attribute and the engine on SQLite.
+
+mod bodies;
+mod caller;
+mod commit;
+mod crash;
+mod dropped;
+mod duplicates;
+mod expiry;
+mod failures;
+mod keys;
+mod memory;
+mod nesting;
+mod options;
+mod payments;
+mod refusals;
+mod wait;

@@ -1,0 +1,111 @@
+//! Handlers that call handlers.
+
+use idem_runtime::Error;
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteTransaction};
+
+use crate::payments::{
+    Books, JOURNALS, PayError, count, create_tables, key, pay, pay_and, refused,
+};
+
+/// Nests the same identity in the body's own transaction, hands the refusal on, and then does
+/// without.
+async fn the_same_identity_is_refused(pool: &SqlitePool) {
+    let key = key("a");
+    let nest = async |tx: &mut SqliteTransaction<'_>| {
+        pay(&mut *tx, &key, 5).await?;
+        Ok(())
+    };
+    let error = refused(pay_and(pool, &key, 5, nest).await);
+    assert!(matches!(error, Error::NestedSameKey), "{error:?}");
+    assert_eq!(count(pool, &key).await, (0, 0));
+
+    // A body that swallows the refusal still has its transaction, and one payment.
+    let swallow = async |tx: &mut SqliteTransaction<'_>| {
+        let error = refused(pay(&mut *tx, &key, 5).await);
+        assert!(matches!(error, Error::NestedSameKey), "{error:?}");
+        Ok(())
+    };
+    let paid = pay_and(pool, &key, 5, swallow).await.expect("paid");
+    assert!(!paid.replayed());
+    assert_eq!(count(pool, &key).await, (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_identity_inside_its_own_body_is_refused() {
+    for journal in JOURNALS {
+        the_same_identity_is_refused(&Books::open(journal, 1).await.pool).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_identity_inside_its_own_body_is_refused_in_private_memory() {
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_lazy_with(SqliteConnectOptions::new());
+    create_tables(&pool).await;
+    the_same_identity_is_refused(&pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_identity_in_the_callers_transaction_is_refused() {
+    let books = Books::open(JOURNALS[0], 2).await;
+    let key = key("a");
+    let mut tx = books.pool.begin().await.expect("a transaction");
+    let nest = async |tx: &mut SqliteTransaction<'_>| {
+        pay(&mut *tx, &key, 5).await?;
+        Ok(())
+    };
+    let error = refused(pay_and(&mut tx, &key, 5, nest).await);
+    assert!(matches!(error, Error::NestedSameKey), "{error:?}");
+    let paid = pay(&mut tx, &key, 5).await.expect("paid");
+    assert!(!paid.replayed());
+    tx.commit().await.expect("committed");
+    assert_eq!(books.count(&key).await, (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_identity_on_another_connection_is_in_flight_and_does_not_hang() {
+    for journal in JOURNALS {
+        let books = Books::open(journal, 2).await;
+        let key = key("a");
+        let nest = async |_: &mut SqliteTransaction<'_>| {
+            let error = refused(pay(&books.pool, &key, 5).await);
+            assert!(matches!(error, Error::InFlight { .. }), "{error:?}");
+            Ok(())
+        };
+        pay_and(&books.pool, &key, 5, nest).await.expect("paid");
+        assert_eq!(books.count(&key).await, (1, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_key_is_a_step_of_its_parent() {
+    let books = Books::open(JOURNALS[0], 1).await;
+    let parent = key("a");
+    let child = parent.child("fee").expect("a good label");
+    let step = async |tx: &mut SqliteTransaction<'_>| {
+        assert!(!pay(&mut *tx, &child, 1).await?.replayed());
+        assert!(pay(&mut *tx, &child, 1).await?.replayed());
+        Ok(())
+    };
+    // What fails with its parent is undone with it.
+    let failed = pay_and(&books.pool, &parent, 5, async |tx| {
+        step(tx).await?;
+        Err(PayError::OutOfReach)
+    })
+    .await;
+    assert!(matches!(failed, Err(PayError::OutOfReach)));
+    assert_eq!(books.count(&child).await, (0, 0));
+
+    pay_and(&books.pool, &parent, 5, step).await.expect("paid");
+    for key in [&parent, &child] {
+        assert_eq!(books.count(key).await, (1, 1));
+    }
+    assert!(
+        pay(&books.pool, &child, 1)
+            .await
+            .expect("a replay")
+            .replayed()
+    );
+}

@@ -1,0 +1,182 @@
+//! The business that the tests are about: payments, and one handler that makes them.
+
+use std::fmt::Debug;
+
+use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent, schema};
+use idem_tests::sqlite::{Journal, Sqlite};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::sqlite::{SqlitePool, SqliteTransaction};
+use tokio::sync::Notify;
+
+pub(crate) const JOURNALS: [Journal; 2] = [Journal::Wal, Journal::Rollback];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Paid {
+    pub(crate) id: i64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PayError {
+    #[error(transparent)]
+    Idempotency(#[from] Error),
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error("declined with code {0}")]
+    Declined(u64),
+    #[error("the bank is out of reach")]
+    OutOfReach,
+    #[error("{}", .0.message)]
+    Recorded(StoredFailure),
+}
+
+impl PayError {
+    /// The library's refusal; anything else is not what the test is about.
+    pub(crate) fn refusal(self) -> Error {
+        match self {
+            Self::Idempotency(error) => error,
+            other => panic!("not a refusal of the library: {other:?}"),
+        }
+    }
+}
+
+impl Failure for PayError {
+    fn to_failure(&self) -> Option<StoredFailure> {
+        match self {
+            Self::Declined(code) => Some(
+                StoredFailure::new("Declined", self.to_string()).with_data(json!({"code": code})),
+            ),
+            Self::Recorded(failure) => Some(failure.clone()),
+            Self::Idempotency(_) | Self::Database(_) | Self::OutOfReach => None,
+        }
+    }
+
+    fn from_failure(failure: StoredFailure) -> Self {
+        match (failure.class.as_str(), failure.data["code"].as_u64()) {
+            ("Declined", Some(code)) => Self::Declined(code),
+            _ => Self::Recorded(failure),
+        }
+    }
+}
+
+/// The refusal that a call must have come to.
+pub(crate) fn refused<T: Debug>(result: Result<T, PayError>) -> Error {
+    result.expect_err("the call is refused").refusal()
+}
+
+/// A global key of this text.
+pub(crate) fn key(text: &str) -> IdempotencyKey {
+    text.parse::<IdempotencyKey>().expect("a good key").global()
+}
+
+/// Pays, in the transaction given.
+pub(crate) async fn insert(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    cents: i64,
+) -> Result<Paid, sqlx::Error> {
+    let id = sqlx::query_scalar("INSERT INTO payment (key, cents) VALUES (?1, ?2) RETURNING id")
+        .bind(key.as_str())
+        .bind(cents)
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(Paid { id })
+}
+
+/// Pays.
+#[idempotent(namespace = "payments")]
+pub(crate) async fn pay(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    cents: i64,
+) -> Result<Paid, PayError> {
+    Ok(insert(tx, key, cents).await?)
+}
+
+/// Pays, and then does something else in the same body. The same operation as [`pay`].
+#[idempotent(namespace = "payments", operation = "pay", skip(then))]
+pub(crate) async fn pay_and(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    cents: i64,
+    then: impl AsyncFnOnce(&mut SqliteTransaction<'_>) -> Result<(), PayError>,
+) -> Result<Paid, PayError> {
+    let paid = insert(tx, key, cents).await?;
+    then(tx).await?;
+    Ok(paid)
+}
+
+/// Holds a body where it is until told otherwise.
+#[derive(Default)]
+pub(crate) struct Gate {
+    reached: Notify,
+    open: Notify,
+}
+
+impl Gate {
+    /// For the body: says that it is here, and waits.
+    pub(crate) async fn pass(&self) {
+        self.reached.notify_one();
+        self.open.notified().await;
+    }
+
+    /// For the test: waits until the body is here.
+    pub(crate) async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    /// For the test: lets the body go on.
+    pub(crate) fn open(&self) {
+        self.open.notify_one();
+    }
+}
+
+/// A database with the tables of the business and the library, and a pool to it.
+pub(crate) struct Books {
+    pub(crate) db: Sqlite,
+    pub(crate) pool: SqlitePool,
+}
+
+impl Books {
+    pub(crate) async fn open(journal: Journal, connections: u32) -> Self {
+        let db = Sqlite::fresh(journal);
+        let pool = db.pool(connections);
+        create_tables(&pool).await;
+        Self { db, pool }
+    }
+
+    /// How many payments a key has made, and how many records it has, at one moment.
+    pub(crate) async fn count(&self, key: &IdempotencyKey) -> (i64, i64) {
+        count(&self.pool, key).await
+    }
+
+    pub(crate) async fn execute(&self, statement: &'static str) {
+        sqlx::raw_sql(statement)
+            .execute(&self.pool)
+            .await
+            .expect(statement);
+    }
+}
+
+pub(crate) async fn create_tables(pool: &SqlitePool) {
+    let mut conn = pool.acquire().await.expect("a connection");
+    schema::create_if_missing(&mut *conn)
+        .await
+        .expect("the library's table");
+    sqlx::raw_sql("CREATE TABLE payment (id INTEGER PRIMARY KEY, key TEXT, cents INTEGER)")
+        .execute(&mut *conn)
+        .await
+        .expect("the business's table");
+}
+
+/// As [`Books::count`], for a database without books.
+pub(crate) async fn count(pool: &SqlitePool, key: &IdempotencyKey) -> (i64, i64) {
+    sqlx::query_as(
+        "SELECT (SELECT count(*) FROM payment WHERE key = ?1), \
+                (SELECT count(*) FROM idem_record WHERE key = ?1)",
+    )
+    .bind(key.as_str())
+    .fetch_one(pool)
+    .await
+    .expect("the tables can be read")
+}
