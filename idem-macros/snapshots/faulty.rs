@@ -1,5 +1,5 @@
 // #[idempotent(namespace = )]
-// 255 tokens
+// 263 tokens
 // [IDEM023] `namespace` is written `namespace = "payments"`
 /// Pays.
 #[allow(warnings)]
@@ -14,7 +14,7 @@ pub async fn create(
         > {
             return never;
         }
-        let tx = ::core::option::Option::unwrap(
+        let tx: &mut PgTransaction<'_> = ::core::option::Option::unwrap(
             ::core::option::Option::None::<&mut PgTransaction<'_>>,
         );
         { Ok(pay(tx, cmd).await?) }

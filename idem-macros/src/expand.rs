@@ -49,7 +49,7 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
     let result = types::inferred(plan.result);
     let anchor = anchor(&result, &p);
     let returned = Ends::of(&result).open(&quote!(result));
-    let binding = binding(model, &quote_spanned!(mixed=> #p::tx(&mut claim)));
+    let binding = binding(model, None, &quote_spanned!(mixed=> #p::tx(&mut claim)));
     let user = user_block(item);
     let mut done = quote_spanned!(mixed=> done);
     let mut settled = quote_spanned!(mixed=> #p::settle(unit, finished, request, &contract).await);
@@ -231,15 +231,21 @@ fn borrowed(expr: &Expr) -> TokenStream {
 /// A return that is never taken: it tells the async block its type, so that a mismatch is
 /// reported at the user's expression and coercions work there.
 pub(crate) fn anchor(result: &Type, p: &TokenStream) -> TokenStream {
+    // The compiler says of an expression of another type that its type is inferred from here.
+    let never = Ends::of(result).open(&quote!(never));
     quote_spanned! {Span::mixed_site()=>
-        if let #p::Some(never) = #p::None::<#result> {
-            return never;
+        if let #p::Some(#never) = #p::None::<#result> {
+            return #never;
         }
     }
 }
 
 /// The statement that gives the body its transaction under the user's pattern.
-pub(crate) fn binding(model: &Model<'_>, value: &TokenStream) -> Option<TokenStream> {
+pub(crate) fn binding(
+    model: &Model<'_>,
+    ty: Option<&Type>,
+    value: &TokenStream,
+) -> Option<TokenStream> {
     let First { typed, .. } = model.first.as_ref()?;
     let mixed = Span::mixed_site();
     let others = typed
@@ -250,7 +256,8 @@ pub(crate) fn binding(model: &Model<'_>, value: &TokenStream) -> Option<TokenStr
         return Some(quote_spanned!(mixed=> #value;));
     }
     let pat = &typed.pat;
-    Some(quote_spanned!(mixed=> #(#others)* let #pat = #value;))
+    let ty = ty.map(|ty| quote_spanned!(mixed=> : #ty));
+    Some(quote_spanned!(mixed=> #(#others)* let #pat #ty = #value;))
 }
 
 /// The user's body in its own braces.

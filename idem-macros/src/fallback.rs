@@ -36,11 +36,13 @@ fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     let mixed = Span::mixed_site();
     let user = expand::user_block(item);
     let option = quote_spanned!(mixed=> ::core::option::Option);
-    let transaction = model.first.as_ref().and_then(First::transaction);
-    let binding = transaction.and_then(|transaction| {
+    let transaction = model.first.as_ref().filter(|first| first.meant().is_some());
+    let binding = transaction.and_then(|First { typed, .. }| {
+        let ty = &typed.ty;
         // Not a diverging expression, after which the body would be dead code.
-        let nothing = quote_spanned!(mixed=> #option::unwrap(#option::None::<&mut #transaction>));
-        expand::binding(model, &nothing)
+        let nothing = quote_spanned!(mixed=> #option::unwrap(#option::None::<#ty>));
+        // The type is written out for editors that do not know the standard library.
+        expand::binding(model, Some(ty), &nothing)
     });
     let Some(result) = understood(model) else {
         return quote_spanned!(mixed=> #binding #user);

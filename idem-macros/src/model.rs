@@ -94,6 +94,18 @@ impl<'i> First<'i> {
     pub(crate) fn transaction(&self) -> Option<&'i Type> {
         self.reference.map(|reference| &*reference.elem)
     }
+
+    /// The transaction's type also if it is taken otherwise than by mutable reference.
+    pub(crate) fn meant(&self) -> Option<&'i Type> {
+        self.transaction().or_else(|| {
+            let inner = match types::bare(&self.typed.ty) {
+                Type::Reference(reference) => types::bare(&reference.elem),
+                other => other,
+            };
+            let name = types::name(inner)?;
+            name.to_string().contains("Transaction").then_some(inner)
+        })
+    }
 }
 
 impl Param<'_> {

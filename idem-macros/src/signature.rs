@@ -2,7 +2,9 @@
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{FnArg, GenericArgument, Ident, Pat, PathArguments, ReturnType, Signature, Type};
+use syn::{
+    FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, ReturnType, Signature, Type,
+};
 
 use crate::args::Options;
 use crate::item::Item;
@@ -22,14 +24,17 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
     let keep = options.keeps_signature.given_as(true).is_some();
     let runtime = options.runtime();
     if let Some(first) = &model.first
-        && let Some(reference) = first.reference
+        && let Some(transaction) = first.meant()
         && let Some(FnArg::Typed(param)) = sig.inputs.iter_mut().nth(first.index)
     {
         param.attrs.retain(|attr| attr.path().is_ident("cfg"));
         let name = source();
         *param.pat = Pat::Verbatim(name.into_token_stream());
         if !keep {
-            *param.ty = begin(&runtime, reference);
+            let lifetime = first
+                .reference
+                .and_then(|reference| reference.lifetime.as_ref());
+            *param.ty = begin(&runtime, transaction, lifetime);
         }
     }
     if !keep {
@@ -39,13 +44,9 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
 }
 
 /// `impl Begin<'_, Tx>`, with the lifetime of the reference that it stands for.
-fn begin(runtime: &TokenStream, reference: &syn::TypeReference) -> Type {
-    let transaction = &reference.elem;
+fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>) -> Type {
     let at = Ends::of(transaction);
-    let lifetime = reference
-        .lifetime
-        .as_ref()
-        .map_or_else(|| at.open(&quote!('_)), ToTokens::to_token_stream);
+    let lifetime = lifetime.map_or_else(|| at.open(&quote!('_)), ToTokens::to_token_stream);
     let open = at.open(&quote!(impl #runtime::Begin<));
     let close = at.close(&quote!(>));
     Type::Verbatim(quote!(#open #lifetime, #transaction #close))

@@ -1,6 +1,7 @@
 //! Running cargo, and several steps of which each may fail by itself.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -105,11 +106,8 @@ impl Steps {
 }
 
 fn describe(command: &Command) -> String {
-    let mut words = vec!["cargo".to_owned()];
-    words.extend(
-        command
-            .get_args()
-            .map(|word| word.to_string_lossy().into_owned()),
-    );
+    let program = Path::new(command.get_program());
+    let words = program.file_name().into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     words.join(" ")
 }

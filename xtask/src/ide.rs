@@ -10,6 +10,7 @@ mod server;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use self::document::Document;
 use self::server::Server;
@@ -23,7 +24,7 @@ pub(crate) fn run() -> Outcome {
     let dir = target()?.join("ide");
     let source = generate(&dir)?;
     eprintln!("\n> {} in {}", program.display(), dir.display());
-    let mut server = Server::start(&program, &dir)?;
+    let mut server = Server::start(&program, &dir, &library()?)?;
     let mut document = Document::open(&mut server, &source)?;
     let mut broken = 0;
     for (law, holds) in laws::ALL {
@@ -60,6 +61,35 @@ fn program() -> Outcome<PathBuf> {
         )?;
     }
     Ok(program)
+}
+
+/// The sources of the standard library: those of the toolchain, if it has them, else of one that is
+/// installed beside it. rust-analyzer would add them to the toolchain; but then the compiler quotes
+/// them, and the ui cases fail.
+fn library() -> Outcome<PathBuf> {
+    let sysroot = Command::new("rustc")
+        .current_dir(root())
+        .args(["--print", "sysroot"])
+        .output()?;
+    let sysroot = PathBuf::from(String::from_utf8(sysroot.stdout)?.trim());
+    let in_toolchain = |toolchain: &Path| toolchain.join("lib/rustlib/src/rust/library");
+    if in_toolchain(&sysroot).exists() {
+        return Ok(in_toolchain(&sysroot));
+    }
+    let home = target()?.join("tools/rustup");
+    let toolchains = home.join("toolchains");
+    if !toolchains.exists() {
+        let pinned = fs::read_to_string(root().join("rust-toolchain.toml"))?;
+        let channel = pinned.split('"').nth(1).ok_or("no channel is pinned")?;
+        run_command(
+            Command::new("rustup")
+                .env("RUSTUP_HOME", &home)
+                .args(["toolchain", "install", channel, "--no-self-update"])
+                .args(["--profile", "minimal", "--component", "rust-src"]),
+        )?;
+    }
+    let toolchain = fs::read_dir(&toolchains)?.next();
+    Ok(in_toolchain(&toolchain.ok_or("no toolchain")??.path()))
 }
 
 /// A small workspace that uses the attribute; returns its one source file.

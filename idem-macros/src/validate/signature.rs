@@ -139,15 +139,10 @@ fn not_a_transaction(first: &First<'_>, model: &Model<'_>) -> String {
             "the first parameter of a handler is its transaction\nhelp: move `{name}` to the front"
         );
     }
-    let inner = match types::bare(&first.typed.ty) {
-        Type::Reference(reference) => types::bare(&reference.elem),
-        other => other,
-    };
-    let named = types::name(inner).is_some_and(|name| name.to_string().contains("Transaction"));
-    if named {
+    if let Some(transaction) = first.meant() {
         return format!(
             "the transaction is taken by mutable reference\nhelp: write `&mut {}`",
-            shown(inner)
+            shown(transaction)
         );
     }
     "the first parameter of a handler is its transaction\nhelp: write `tx: &mut Transaction<'_, Postgres>`, or that of your database; callers pass a pool, a connection or a transaction in its place".to_owned()

@@ -26,8 +26,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the program on a workspace and waits until it has seen all of it.
-    pub(super) fn start(program: &Path, dir: &Path) -> Outcome<Self> {
+    /// Starts the program on a workspace, with the sources of the standard library, and waits until
+    /// it has seen all of it.
+    pub(super) fn start(program: &Path, dir: &Path, library: &Path) -> Outcome<Self> {
         let mut child = Command::new(program)
             .current_dir(dir)
             .stdin(Stdio::piped())
@@ -67,7 +68,10 @@ impl Server {
                         "hover": { "contentFormat": ["plaintext"] },
                     },
                 },
-                "initializationOptions": { "checkOnSave": false },
+                "initializationOptions": {
+                    "checkOnSave": false,
+                    "cargo": { "sysrootSrc": library },
+                },
             }),
         )?;
         this.tell("initialized", &json!({}))?;
