@@ -4,7 +4,7 @@ use std::future::Future;
 
 use sqlx::{Database, Pool, Transaction};
 
-use super::session::{Ask, CommitError, Seen, Session};
+use super::session::{Ask, CommitError, Home, Seen, Session};
 use crate::error::Error;
 
 /// A unit of work, and what claiming in it showed.
@@ -16,12 +16,12 @@ pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
     note = "turn on the feature of idem-runtime that is named after the database: `postgres` or `sqlite`"
 )]
 pub trait Backend: Database<Connection: Session> {
-    /// The database that `pool` opens, where its connections cannot tell.
+    /// What `pool` knows of its connections that they cannot tell themselves.
     ///
     /// # Errors
     /// [`Error::Schema`] if its connections do not share one database.
     #[doc(hidden)]
-    fn home(pool: &Pool<Self>) -> Result<Option<String>, Error>;
+    fn home(pool: &Pool<Self>) -> Result<Home, Error>;
 
     /// A look before any transaction, where beginning one would wait for other keys.
     #[doc(hidden)]

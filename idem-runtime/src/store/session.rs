@@ -26,8 +26,16 @@ pub struct Ask {
     )]
     pub(crate) mark: Mark,
     pub(crate) attempt_id: AttemptId,
-    /// The database that a pool opens, where only the pool knows it (SQLite's shared memory).
-    pub(crate) home: Option<String>,
+    pub(crate) home: Home,
+}
+
+/// What only a pool knows of its connections.
+#[derive(Debug, Clone, Default)]
+pub struct Home {
+    /// The database that they share, where its file has no name (SQLite's shared memory).
+    pub(crate) name: Option<String>,
+    /// Whether they keep prepared statements; behind a pooler in transaction mode they must not.
+    pub(crate) keeps_statements: Option<bool>,
 }
 
 impl Ask {
@@ -42,7 +50,7 @@ impl Ask {
             identity,
             mark,
             attempt_id: AttemptId::random(),
-            home: None,
+            home: Home::default(),
         }
     }
 

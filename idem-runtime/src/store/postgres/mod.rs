@@ -33,7 +33,9 @@ impl Session for PgConnection {
     }
 
     async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        let named = keeps_statements(self, ask);
         let answer: String = sqlx::query_scalar(AssertSqlSafe(sql::join()))
+            .persistent(named)
             .bind(ask.mark.to_string())
             .bind(ask.attempt_id.to_string())
             .bind(ask.mark.lock_number())
@@ -80,6 +82,7 @@ impl Session for PgConnection {
 
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ask = &held.ask;
+        let named = keeps_statements(self, ask);
         let result = sqlx::query(AssertSqlSafe(sql::write(
             &ask.table,
             entry.replaces.is_some(),
@@ -120,7 +123,10 @@ impl Session for PgConnection {
 
     async fn release(&mut self, held: Held) -> Result<(), Error> {
         let claim = format!("{}:{},", held.ask.mark, held.ask.attempt_id);
+        let named = keeps_statements(self, &held.ask);
         let held: bool = sqlx::query_scalar(AssertSqlSafe(sql::release()))
+            .persistent(named)
+            .persistent(named)
             .bind(claim)
             .fetch_one(self)
             .await
@@ -154,6 +160,7 @@ impl Own for PgConnection {
     /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a trigger.
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ours: bool = sqlx::query_scalar(AssertSqlSafe(sql::witness(&held.ask.table)))
+            .persistent(false)
             .bind(held.ask.attempt_id.to_string())
             .bind(held.place)
             .fetch_one(self)
@@ -173,9 +180,20 @@ impl Own for PgConnection {
     }
 }
 
+/// Whether the connection's prepared statements are kept, and may have names. A pool knows; of a
+/// borrowed connection one that has kept none so far is not asked to begin with ours: sqlx would
+/// name them even with its cache off, and a pooler would mix the names up (sqlx #67).
+fn keeps_statements(conn: &PgConnection, ask: &Ask) -> bool {
+    ask.home
+        .keeps_statements
+        .unwrap_or_else(|| conn.cached_statements_size() > 0)
+}
+
 /// The look-up, and the claims held in this transaction.
 async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
+    let named = keeps_statements(conn, ask);
     let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
+        .persistent(named)
         .bind(ask.identity.namespace())
         .bind(ask.identity.scope().as_str())
         .bind(ask.identity.key().as_str())

@@ -19,6 +19,7 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
     );
     let done = sqlx::query(AssertSqlSafe(statement))
+        .persistent(false)
         .bind(i64::from(limit))
         .execute(conn)
         .await
@@ -37,6 +38,7 @@ pub(super) async fn leading(
     let lead =
         format!("SELECT pg_try_advisory_xact_lock(1768187245, '{table}'::regclass::oid::int)");
     let leads: bool = sqlx::query_scalar(AssertSqlSafe(lead))
+        .persistent(false)
         .fetch_one(&mut *tx)
         .await
         .map_err(|error| fold(table, error))?;

@@ -32,6 +32,7 @@ const CHECK: &str = "\
 
 pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> Result<(), Error> {
     let row = sqlx::query(CHECK)
+        .persistent(false)
         .bind(place)
         .fetch_one(&mut *conn)
         .await
@@ -62,6 +63,7 @@ pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> R
     }
     // For the session, so that the next unit of work on this connection need not ask again.
     sqlx::query("SELECT set_config('idem.verified', $1, false)")
+        .persistent(false)
         .bind(place.to_string())
         .execute(conn)
         .await

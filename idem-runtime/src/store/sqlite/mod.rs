@@ -154,7 +154,7 @@ async fn enter(
         .addr()
         .get();
     // A database without a name is this connection's own.
-    let home = home.or(ask.home.as_ref());
+    let home = home.or(ask.home.name.as_ref());
     let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
     Ok(match Running::enter(&home, ask.mark, runner) {
         Ok(running) => (Lock::Granted, Some(running)),

@@ -8,13 +8,13 @@ use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Seen, Session as _};
+use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
 use super::{code, enter, look, look_as_writer};
 use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
 
 impl Backend for Sqlite {
-    fn home(pool: &Pool<Self>) -> Result<Option<String>, Error> {
+    fn home(pool: &Pool<Self>) -> Result<Home, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
         // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
@@ -24,16 +24,19 @@ impl Backend for Sqlite {
         let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
         let private = is_private_memory(&name.to_string_lossy());
         if !private && !says("mode", "memory") {
-            return Ok(None);
+            return Ok(Home::default());
         }
         if !private && says("cache", "shared") {
-            return Ok(Some(name.to_string_lossy().into_owned()));
+            return Ok(Home {
+                name: Some(name.to_string_lossy().into_owned()),
+                keeps_statements: None,
+            });
         }
         let connections = pool.options().get_max_connections();
         if connections > 1 {
             Err(SchemaFault::MemoryPool { connections }.into())
         } else {
-            Ok(None)
+            Ok(Home::default())
         }
     }
 
