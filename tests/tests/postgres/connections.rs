@@ -169,7 +169,7 @@ async fn a_pool_without_named_statements_pays_and_replays() {
     let shop = Shop::open(1).await;
     let options = shop.database.options().clone().statement_cache_capacity(0);
     let pool = sqlx::postgres::PgPoolOptions::new()
-        .max_connections(2)
+        .max_connections(1)
         .connect_with(options)
         .await
         .expect("a pool as behind a pooler in transaction mode");

@@ -109,6 +109,7 @@ impl Session for PgConnection {
         .bind(entry.failure)
         .bind(entry.retention)
         .bind(entry.replaces.map(AttemptId::as_uuid))
+        .persistent(named)
         .execute(&mut *self)
         .await;
         match result {
