@@ -185,10 +185,15 @@ async fn a_pool_without_named_statements_pays_and_replays() {
     );
     tx.commit().await.expect("it commits");
     shop.assert_one_effect(&key).await;
-    let named: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_prepared_statements")
-        .persistent(false)
-        .fetch_one(&pool)
-        .await
-        .expect("the statements of the session");
-    assert_eq!(named, 0, "no statement of the library's has a name");
+    let named: Vec<String> = sqlx::query_scalar(
+        "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%idem%'",
+    )
+    .persistent(false)
+    .fetch_all(&pool)
+    .await
+    .expect("the statements of the session");
+    assert!(
+        named.is_empty(),
+        "the body's own statement may have a name: {named:#?}"
+    );
 }
