@@ -66,7 +66,8 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let own = !conn.has_transaction();
     let pooled = pool.is_some();
     if pooled && !own {
-        // Somebody forgot a transaction on it. Joined, this call would be answered and never committed.
+        // Somebody forgot a transaction on it. Joined, this call would be answered and never
+        // committed.
         state.armed = true;
         state.pause = Some(Duration::ZERO);
         return Ok(Attempt::Again);

@@ -5,7 +5,8 @@ use sqlx::{Pool, Transaction};
 
 use crate::store::Backend;
 
-/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else. Sealed.
+/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else.
+/// Sealed.
 #[diagnostic::on_unimplemented(
     message = "the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
     label = "write `&mut sqlx::Transaction<'_, DB>` here, or an alias of it such as `&mut PgTransaction<'_>`"
@@ -26,8 +27,9 @@ mod sealed {
 
 /// Anything a unit of work of the transaction type `Tx` can begin on.
 ///
-/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a connection that sqlx knows
-/// to be inside one: a savepoint in the caller's transaction; if the caller rolls back later, nothing has happened.
+/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a
+/// connection that sqlx knows to be inside one: a savepoint in the caller's transaction; if the
+/// caller rolls back later, nothing has happened.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot begin a `{Tx}`",
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",

@@ -10,7 +10,8 @@ use crate::error::Error;
 /// A unit of work, and what claiming in it showed.
 pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
 
-/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database types.
+/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database
+/// types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database that idem supports, or its feature is off",
     note = "turn on the feature of idem-runtime that is named after the database: `postgres` or `sqlite`"
@@ -61,8 +62,8 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
-    /// Makes sure that there is a transaction to roll back after a body that may have ended it, where the driver counts
-    /// on one.
+    /// Makes sure that there is a transaction to roll back after a body that may have ended it,
+    /// where the driver counts on one.
     #[doc(hidden)]
     fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
 

@@ -1,7 +1,7 @@
 //! What the engine and the plain store ask of a connection, whatever the database.
 //!
-//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the protocol has one
-//! home.
+//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
+//! protocol has one home.
 
 use std::future::Future;
 
@@ -54,7 +54,8 @@ impl Ask {
         }
     }
 
-    /// The same question asked by a new attempt: nothing that an earlier attempt held counts as this one's.
+    /// The same question asked by a new attempt: nothing that an earlier attempt held counts as
+    /// this one's.
     pub(crate) fn anew(&self) -> Self {
         Self {
             attempt_id: AttemptId::random(),
@@ -62,7 +63,8 @@ impl Ask {
         }
     }
 
-    /// The name of the savepoint before the body: no other attempt's, and nothing but letters and hex.
+    /// The name of the savepoint before the body: no other attempt's, and nothing but letters and
+    /// hex.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "sqlite")),
         allow(dead_code, reason = "a store in memory needs no savepoint")
@@ -179,11 +181,12 @@ pub trait Session: sealed::Sealed + Send {
     /// Checks that the table seen is fit to arbitrate, and remembers that it is.
     fn verify(&mut self, held: &Held) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Marks the place before the body. `undo` says whether the body's writes may have to be taken back alone.
+    /// Marks the place before the body. `undo` says whether the body's writes may have to be taken
+    /// back alone.
     fn mark(&mut self, held: &Held, undo: bool) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// After the body: proves that the mark is still there, where it is the witness; with `undo`, takes back what was
-    /// written since.
+    /// After the body: proves that the mark is still there, where it is the witness; with `undo`,
+    /// takes back what was written since.
     fn unmark(&mut self, held: &Held, undo: bool)
     -> impl Future<Output = Result<(), Error>> + Send;
 

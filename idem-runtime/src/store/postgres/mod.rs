@@ -1,11 +1,12 @@
 //! PostgreSQL: an advisory lock to be quick, one INSERT at the end to be right.
 //!
-//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run: BEGIN, setting and
-//! lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT under the witness; COMMIT.
+//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
+//! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
+//! under the witness; COMMIT.
 //!
-//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the transaction or the
-//! savepoint exactly as the lock does. It lists `mark:attempt` for each claim; an INSERT that does not find its own
-//! attempt there writes nothing.
+//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the
+//! transaction or the savepoint exactly as the lock does. It lists `mark:attempt` for each claim;
+//! an INSERT that does not find its own attempt there writes nothing.
 
 mod code;
 mod create;
@@ -47,7 +48,8 @@ impl Session for PgConnection {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
             _ if held.contains(&ask.attempt_id.to_string()) => Lock::Granted,
-            // A setting local to the transaction that is gone by the next statement: there was no transaction.
+            // A setting local to the transaction that is gone by the next statement: there was no
+            // transaction.
             _ => Lock::NoTransaction,
         };
         Ok(seen)
@@ -62,7 +64,8 @@ impl Session for PgConnection {
     }
 
     async fn mark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        // The witness is the setting; a savepoint is only needed where the body's writes may be undone alone.
+        // The witness is the setting; a savepoint is only needed where the body's writes may be
+        // undone alone.
         if undo {
             self.execute_own(format!("SAVEPOINT {}", held.ask.savepoint()))
                 .await
@@ -158,7 +161,8 @@ impl Own for PgConnection {
         Ok(())
     }
 
-    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a trigger.
+    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a
+    /// trigger.
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ours: bool = sqlx::query_scalar(AssertSqlSafe(sql::witness(&held.ask.table)))
             .persistent(false)

@@ -57,7 +57,8 @@ impl Backend for Postgres {
 
     async fn clear(conn: &mut PgConnection) {
         if !conn.is_in_transaction() {
-            // A warning where there is nothing to end; a dead link says so again to whoever uses it next.
+            // A warning where there is nothing to end; a dead link says so again to whoever uses it
+            // next.
             let _ = conn.execute("ROLLBACK").await;
         }
     }

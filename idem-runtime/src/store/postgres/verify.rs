@@ -8,8 +8,9 @@ use crate::error::{Error, SchemaFault};
 
 /// What of the table is checked, in one row.
 ///
-/// The arbiter is an index that is unique, valid, ready, immediate and non-partial on exactly (namespace, scope, key),
-/// with deterministic collations: under any other, two different keys could be equal, or two equal ones accepted.
+/// The arbiter is an index that is unique, valid, ready, immediate and non-partial on exactly
+/// (namespace, scope, key), with deterministic collations: under any other, two different keys
+/// could be equal, or two equal ones accepted.
 const CHECK: &str = "\
     SELECT c.relpersistence::text AS persistence, c.relkind::text AS kind, \
       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid \

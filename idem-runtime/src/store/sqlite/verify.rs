@@ -38,8 +38,8 @@ pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::E
     }
 }
 
-/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), all three NOT NULL (a null equals no
-/// null, so two records would fit) and compared byte for byte.
+/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), all three NOT
+/// NULL (a null equals no null, so two records would fit) and compared byte for byte.
 const CHECK: &str = "\
     SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
         WHERE i.\"unique\" = 1 AND i.partial = 0 \
@@ -77,7 +77,8 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         }
         .into());
     }
-    // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing ours.
+    // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing
+    // ours.
     let overwrites = definition.to_ascii_uppercase().contains("ON CONFLICT");
     if overwrites || !row.try_get::<bool, _>("arbiter").map_err(fold)? {
         return Err(SchemaFault::NoArbiter { table: named }.into());
