@@ -4,7 +4,7 @@
 //! `TRYBUILD=overwrite cargo test -p idem-ui-tests` writes the answers anew; the pinned toolchain
 //! without the component `rust-src` is what they hold for.
 
-mod lints;
+pub mod lints;
 
 pub use idem_runtime::{Error, Failure, IdempotencyKey, Replayable, StoredFailure, idempotent};
 pub use serde::{Deserialize, Serialize};

@@ -1,10 +1,35 @@
 //! Handlers over which no lint has anything to say, so that the attribute causes none.
-#![deny(clippy::pedantic, clippy::nursery, unused)]
+#![deny(
+    clippy::pedantic,
+    clippy::nursery,
+    clippy::restriction,
+    missing_docs,
+    unused
+)]
+#![allow(
+    clippy::arbitrary_source_item_ordering,
+    clippy::arithmetic_side_effects,
+    clippy::blanket_clippy_restriction_lints,
+    clippy::missing_docs_in_private_items,
+    clippy::question_mark_used,
+    clippy::ref_patterns,
+    clippy::std_instead_of_alloc,
+    reason = "these are about what a user writes, and all others of the group are about the attribute too"
+)]
+#![allow(
+    clippy::impl_trait_in_params,
+    reason = "the signature has one, and it is documented"
+)]
 #![allow(dead_code, reason = "nobody calls them")]
+
+mod kept;
 
 use std::sync::Arc;
 
-use crate::{ApiResult, Clock, CreatePayment, IdempotencyKey, Payment, PaymentError, idempotent};
+use crate::{
+    ApiResult, Clock, CreatePayment, Error, Failure, IdempotencyKey, Payment, PaymentError,
+    StoredFailure, idempotent,
+};
 use sqlx::{PgTransaction, SqliteTransaction};
 
 #[idempotent(namespace = "payments", retention = "24h")]
@@ -87,4 +112,53 @@ impl Service {
             .await?;
         Ok(self.fee)
     }
+}
+
+/// A derived error.
+#[derive(Debug, thiserror::Error, Failure)]
+#[non_exhaustive]
+pub enum Refused {
+    /// With named fields.
+    #[error("declined: {code}")]
+    #[failure(permanent)]
+    #[non_exhaustive]
+    Declined {
+        /// The bank's.
+        code: u32,
+    },
+    /// With places.
+    #[error("{0} over the limit of {1}")]
+    #[failure(permanent, class = "over")]
+    Over(u8, String),
+    /// Without fields.
+    #[error("gone")]
+    #[failure(permanent)]
+    Gone,
+    /// Of the database.
+    #[error("taken")]
+    #[failure(permanent, database)]
+    Taken(#[source] sqlx::Error),
+    /// Transient.
+    #[error(transparent)]
+    Idempotency(#[from] Error),
+    /// Replayed.
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+/// Records failures.
+///
+/// # Errors
+/// [`Refused`], and refusals.
+#[inline]
+#[idempotent(namespace = "payments", failures = "record")]
+pub async fn recording(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: CreatePayment,
+) -> Result<i64, Refused> {
+    let deleted = sqlx::query("DELETE FROM payment").execute(&mut **tx).await;
+    deleted.map_err(Refused::Taken)?;
+    Ok(cmd.amount)
 }

@@ -147,9 +147,10 @@ fn rebuild(permanent: &Permanent<'_>, p: &TokenStream) -> Option<TokenStream> {
     });
     let values = bound.iter().enumerate().map(|(index, part)| {
         let field = part.field(p);
-        match &part.name {
-            Some(name) => quote_spanned!(mixed=> #field.named(&failure, #name)),
-            None => quote_spanned!(mixed=> #field.listed(&failure, #index)),
+        if let Some(name) = &part.name {
+            quote_spanned!(mixed=> #field.named(&failure, #name))
+        } else {
+            quote_spanned!(mixed=> #field.listed(&failure, #index))
         }
     });
     Some(quote_spanned! {mixed=>

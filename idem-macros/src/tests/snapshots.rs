@@ -56,7 +56,8 @@ fn count(tokens: TokenStream) -> usize {
 
 /// What generated code adds to a handler with so many compared parameters.
 fn added(parameters: usize) -> usize {
-    let parameters: String = (0..parameters).map(|n| format!(", p{n}: u8")).collect();
+    let parameters: Vec<String> = (0..parameters).map(|n| format!(", p{n}: u8")).collect();
+    let parameters = parameters.concat();
     let item = format!(
         "async fn f(tx: &mut Tx<'_>, key: &IdempotencyKey{parameters}) -> Result<(), E> {{}}"
     );
