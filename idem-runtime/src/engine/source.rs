@@ -30,6 +30,12 @@ mod sealed {
 /// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a
 /// connection that sqlx knows to be inside one: a savepoint in the caller's transaction; if the
 /// caller rolls back later, nothing has happened.
+///
+/// Prefer a pool, or a `&mut PoolConnection`, over a bare connection where a call may be dropped
+/// half-way (a timeout, a client that hangs up): one dropped while BEGIN is on its way leaves a bare
+/// PostgreSQL connection inside a transaction that sqlx does not know of, and there is nobody to
+/// close it. The library's next call on it says [`Error::AlreadyInTransaction`](crate::Error) and
+/// clears it; other code would write into that transaction.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot begin a `{Tx}`",
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",

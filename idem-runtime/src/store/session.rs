@@ -35,6 +35,13 @@ pub struct Home {
     /// The database that they share, where its file has no name (SQLite's shared memory).
     pub(crate) name: Option<String>,
     /// Whether they keep prepared statements; behind a pooler in transaction mode they must not.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(
+            dead_code,
+            reason = "only PostgreSQL has statements with names to mix up"
+        )
+    )]
     pub(crate) keeps_statements: Option<bool>,
 }
 
