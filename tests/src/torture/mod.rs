@@ -18,7 +18,7 @@ pub const TABLES: &str = "\
     INSERT INTO account SELECT n, 1000 FROM generate_series(0, 15) AS n; \
     CREATE TABLE transfer (id bigserial PRIMARY KEY, key text NOT NULL, amount bigint NOT NULL)";
 
-/// A repeatable choice: the same for the same seed and place (SplitMix64, Steele et al. 2014).
+/// A repeatable choice: the same for the same seed and place (`SplitMix64`, Steele et al. 2014).
 pub fn choice(seed: u64, place: u64) -> u64 {
     let mut z = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

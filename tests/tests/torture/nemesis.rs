@@ -103,7 +103,7 @@ impl Arena {
             let mut going = Vec::new();
             for (mut child, log, share) in clients {
                 match child.try_wait().expect("it is a child") {
-                    Some(status) => assert!(status.success(), "{log:?}: {status}"),
+                    Some(status) => assert!(status.success(), "{}: {status}", log.display()),
                     None => going.push((child, log, share)),
                 }
             }
