@@ -1,8 +1,10 @@
 //! Running cargo, and several steps of which each may fail by itself.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 use crate::Outcome;
 
@@ -21,6 +23,27 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own)
+}
+
+/// Where cargo puts what it builds, and this program what it installs and generates.
+pub(crate) fn target() -> Outcome<PathBuf> {
+    let metadata = metadata()?;
+    let dir = metadata["target_directory"].as_str();
+    Ok(dir
+        .ok_or("cargo metadata names no target directory")?
+        .into())
+}
+
+/// What cargo knows of the workspace's own packages.
+pub(crate) fn metadata() -> Outcome<Value> {
+    let output = cargo()
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()?;
+    if output.status.success() {
+        Ok(serde_json::from_slice(&output.stdout)?)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into())
+    }
 }
 
 /// Selects the whole workspace with all features, but for the members [`APART`].

@@ -1,12 +1,11 @@
 //! The policy of `deny.toml` over the dependencies.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::cargo::{cargo, has, root, run};
-use crate::features::metadata;
+use crate::cargo::{cargo, has, root, run, target};
 
 const VERSION: &str = "0.20.2";
 
@@ -49,12 +48,4 @@ fn install(tools: &Path) -> Outcome {
         .args(["install", "--locked", "--debug", "cargo-deny"])
         .args(["--version", VERSION, "--root"])
         .arg(tools))
-}
-
-fn target() -> Outcome<PathBuf> {
-    let metadata = metadata()?;
-    let dir = metadata["target_directory"].as_str();
-    Ok(dir
-        .ok_or("cargo metadata names no target directory")?
-        .into())
 }

@@ -1,9 +1,7 @@
 //! The sets of features with which a crate must compile.
 
-use serde_json::Value;
-
 use crate::Outcome;
-use crate::cargo::cargo;
+use crate::cargo::metadata;
 
 /// No feature, each alone and each pair, as arguments of `--features`. What only three together
 /// would break has not been seen yet, and the number of sets grows too fast to look.
@@ -23,18 +21,6 @@ fn of(package: &str) -> Outcome<Vec<String>> {
         .filter(|name| *name != "default")
         .cloned()
         .collect())
-}
-
-/// What cargo knows of the workspace's own packages.
-pub(crate) fn metadata() -> Outcome<Value> {
-    let output = cargo()
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .output()?;
-    if output.status.success() {
-        Ok(serde_json::from_slice(&output.stdout)?)
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into())
-    }
 }
 
 fn up_to_pairs(features: &[String]) -> Vec<String> {

@@ -1,9 +1,11 @@
 //! The project's own chores, run as `cargo xtask <command>`.
 
+mod bench;
 mod cargo;
 mod check;
 mod deny;
 mod features;
+mod ide;
 mod machine;
 mod test;
 
@@ -20,10 +22,13 @@ usage: cargo xtask <command>
 commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
+  bench compile   what the attribute costs a build, against handlers written by hand
+  ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
 
 environment:
   DATABASE_URL    test on this PostgreSQL server (postgres://…) and start none
   PG_BIN          the directory of initdb, if it is not found by itself
+  RUST_ANALYZER   the rust-analyzer that `ide` runs, instead of building one
   IDEM_DENY_ADVISORIES=1  `check` also asks the advisory database, over the network";
 
 fn main() -> ExitCode {
@@ -31,6 +36,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
+        Some((command, what)) if command == "bench" => bench::run(what),
+        Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

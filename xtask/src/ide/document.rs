@@ -1,0 +1,140 @@
+//! The source file as an editor holds it, and what one asks about places in it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::laws;
+use super::server::{Server, uri};
+use crate::Outcome;
+
+pub(super) struct Document<'s> {
+    server: &'s mut Server,
+    uri: String,
+    text: String,
+    version: u64,
+}
+
+/// An error that the editor underlines.
+#[derive(Debug)]
+pub(super) struct Underlined {
+    /// The text that is underlined.
+    pub(super) at: String,
+    pub(super) message: String,
+}
+
+impl<'s> Document<'s> {
+    pub(super) fn open(server: &'s mut Server, path: &Path) -> Outcome<Self> {
+        let uri = uri(path);
+        let text = laws::finished();
+        let item = json!({ "uri": uri, "languageId": "rust", "version": 0, "text": text });
+        server.tell("textDocument/didOpen", &json!({ "textDocument": item }))?;
+        Ok(Self {
+            server,
+            uri,
+            text,
+            version: 0,
+        })
+    }
+
+    /// Types something else in.
+    pub(super) fn set(&mut self, text: String) -> Outcome {
+        self.version += 1;
+        let params = json!({
+            "textDocument": { "uri": self.uri, "version": self.version },
+            "contentChanges": [{ "text": text }],
+        });
+        self.text = text;
+        self.server.tell("textDocument/didChange", &params)
+    }
+
+    /// The names offered after this text.
+    pub(super) fn completions(&mut self, after: &str) -> Outcome<Vec<String>> {
+        let answer = self.ask("completion", after)?;
+        let items = answer["items"].as_array().or(answer.as_array());
+        let names = items.into_iter().flatten().filter_map(|item| {
+            let name = item["filterText"].as_str().or(item["label"].as_str())?;
+            Some(name.split(['(', ' ']).next()?.to_owned())
+        });
+        Ok(names.collect())
+    }
+
+    /// What is shown for the word that this text ends with.
+    pub(super) fn hover(&mut self, after: &str) -> Outcome<String> {
+        let answer = self.ask("hover", after)?;
+        let shown = answer["contents"]["value"].as_str();
+        Ok(shown.ok_or("nothing is shown")?.to_owned())
+    }
+
+    /// The line on which the word is defined that this text ends with.
+    pub(super) fn definition(&mut self, after: &str) -> Outcome<String> {
+        let answer = self.ask("definition", after)?;
+        let place = match &answer {
+            Value::Array(places) => places.first().ok_or("there is no definition")?,
+            place => place,
+        };
+        let line = place["range"]["start"]["line"].as_u64();
+        let line = self
+            .text
+            .lines()
+            .nth(usize::try_from(line.ok_or("no line")?)?);
+        Ok(line.ok_or("a line elsewhere")?.trim().to_owned())
+    }
+
+    /// The errors that rust-analyzer itself finds.
+    pub(super) fn errors(&mut self) -> Outcome<Vec<Underlined>> {
+        let params = json!({ "textDocument": { "uri": self.uri } });
+        let answer = self.server.ask("textDocument/diagnostic", &params)?;
+        let all = answer["items"].as_array().ok_or("no diagnostics")?;
+        all.iter()
+            .filter(|found| found["severity"] == 1)
+            .map(|found| {
+                Ok(Underlined {
+                    at: self.slice(&found["range"])?,
+                    message: found["message"].as_str().unwrap_or_default().to_owned(),
+                })
+            })
+            .collect()
+    }
+
+    fn ask(&mut self, what: &str, after: &str) -> Outcome<Value> {
+        let (line, character) = self.end_of(after)?;
+        let params = json!({
+            "textDocument": { "uri": self.uri },
+            "position": { "line": line, "character": character },
+        });
+        self.server.ask(&format!("textDocument/{what}"), &params)
+    }
+
+    /// Where the one occurrence of a text ends; everything is ASCII, so columns are bytes.
+    fn end_of(&self, text: &str) -> Outcome<(usize, usize)> {
+        let mut found = self.text.match_indices(text);
+        let (Some((start, _)), None) = (found.next(), found.next()) else {
+            return Err(format!("`{text}` is not there just once").into());
+        };
+        let before = &self.text[..start + text.len()];
+        let line = before.matches('\n').count();
+        let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1);
+        Ok((line, column))
+    }
+
+    fn slice(&self, range: &Value) -> Outcome<String> {
+        let offset = |place: &Value| -> Outcome<usize> {
+            let line = usize::try_from(place["line"].as_u64().ok_or("no line")?)?;
+            let column = usize::try_from(place["character"].as_u64().ok_or("no column")?)?;
+            let before: usize = self
+                .text
+                .split_inclusive('\n')
+                .take(line)
+                .map(str::len)
+                .sum();
+            Ok(before + column)
+        };
+        let (start, end) = (offset(&range["start"])?, offset(&range["end"])?);
+        Ok(self
+            .text
+            .get(start..end)
+            .ok_or("a place elsewhere")?
+            .to_owned())
+    }
+}
