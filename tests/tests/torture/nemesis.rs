@@ -95,7 +95,7 @@ impl Arena {
         }
         let mut born = CLIENTS;
         // The nemesis strikes whenever the clients have come that much further.
-        let stride = (calls / 24).max(1);
+        let stride = (calls / 24).clamp(1, 500);
         let mut strikes = 0;
         let mut pace = tokio::time::interval(Duration::from_millis(5));
         while !clients.is_empty() {
