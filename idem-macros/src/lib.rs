@@ -52,10 +52,11 @@
 //! | `fingerprint = expr`, `fingerprint = off` | all other parameters | what is compared instead, or that nothing is |
 //! | `on_conflict = "reject"`, `"wait"` | `"reject"` | a duplicate of a call that still runs is refused at once, or waits and then replays |
 //! | `wait = "…"` | `"2s"` | how long it waits, at most `1m`; only with `on_conflict = "wait"` |
-//! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (`Failure`) is recorded and replayed |
+//! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (see [`Failure`](macro@Failure)) is recorded and replayed |
 //! | `record_request` | off | keeps the request itself, to show on a mismatch what differs; otherwise its hash only |
 //! | `expiry = "replay"`, `"strict"` | `"replay"` | an expired record is replayed until it is purged, or counts as absent at once |
 //! | `signature = "keep"` | rewritten | for methods whose signature a trait fixes: the transaction is the caller's, the result a plain `Result<T, E>` |
+//! | `lease = "…"`, `on_lapse = "retry"`, `"unknown"` | none | for effects outside the database: checked, and refused until this version has it |
 //! | `table = "…"` | the library's own | the table of records, `name` or `schema.name` in lower case |
 //! | `crate = path` | `::idem_runtime` | where the runtime is, if it was renamed |
 //!

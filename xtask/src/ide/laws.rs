@@ -147,7 +147,7 @@ fn hover(document: &mut Document<'_>) -> Outcome {
         let shown = document.hover("let payment = create")?;
         for part in [
             "Begin<'_, PgTransaction<'_>>",
-            "Result<Replayable<Payment>, PayError>",
+            "Result<::idem_runtime::Replayable<Payment>, PayError>",
         ] {
             if !shown.contains(part) {
                 return Err(
@@ -201,7 +201,7 @@ fn one_argument(document: &mut Document<'_>) -> Outcome {
 fn one_signature(document: &mut Document<'_>) -> Outcome {
     let handler = handler(NAMESPACE, RETURNS);
     for (right, wrong, at, code) in [
-        ("key: &IdempotencyKey, cmd", "cmd", "create", "IDEM007"),
+        ("pub async fn create", "pub fn create", "fn", "IDEM001"),
         (
             "&mut PgTransaction<'_>",
             "PgTransaction<'_>",
@@ -217,7 +217,6 @@ fn one_signature(document: &mut Document<'_>) -> Outcome {
     ] {
         document.set(around(&handler.replace(right, wrong)))?;
         let errors = document.errors()?;
-        // What a caller makes of a wrong result or parameter is the caller's.
         expect(&errors, &[(at, code)])?;
     }
     Ok(())
