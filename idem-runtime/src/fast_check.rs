@@ -1,7 +1,9 @@
-//! A switch for tests that take the fast check away, to show that the database's constraint is what arbitrates.
+//! A switch for tests that take the fast check away, to show that the database's constraint is what
+//! arbitrates.
 //!
-//! The fast check (an advisory lock on PostgreSQL, the table of running keys on SQLite) makes the common case quick
-//! and is never what the guarantee rests on. Without the feature `test-switches` there is no switch and it is on.
+//! The fast check (an advisory lock on PostgreSQL, the table of running keys on SQLite) makes the
+//! common case quick and is never what the guarantee rests on. Without the feature `test-switches`
+//! there is no switch and it is on.
 
 #[cfg(feature = "test-switches")]
 mod switch {

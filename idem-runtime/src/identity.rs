@@ -82,8 +82,9 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// 128 bits of a hash of (table, namespace, scope, key): names the identity in locks and settings, where the names
-/// themselves may not go. Two identities with one mark would refuse each other as in flight; neither would be run twice.
+/// 128 bits of a hash of (table, namespace, scope, key): names the identity in locks and settings,
+/// where the names themselves may not go. Two identities with one mark would refuse each other as
+/// in flight; neither would be run twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Mark([u8; 16]);
 

@@ -10,13 +10,6 @@ pub mod __private;
 mod engine;
 pub mod error;
 mod failure;
-#[cfg_attr(
-    not(any(feature = "postgres", feature = "sqlite")),
-    allow(
-        dead_code,
-        reason = "a store in memory has no second check to take away"
-    )
-)]
 #[doc(hidden)]
 pub mod fast_check;
 pub mod fingerprint;

@@ -8,7 +8,8 @@ pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 /// The longest retention that an operation may ask for: 3,650 days.
 pub const MAX_RETENTION: Duration = Duration::from_hours(3_650 * 24);
 
-/// How long a duplicate waits for the attempt in flight when `on_conflict = "wait"` names no time: 2 seconds.
+/// How long a duplicate waits for the attempt in flight when `on_conflict = "wait"` names no time:
+/// 2 seconds.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 /// The longest wait that an operation may ask for: 60 seconds.
@@ -34,17 +35,20 @@ pub enum Failures {
     /// Everything is rolled back and the key stays fresh: the next call runs the body again.
     #[default]
     Retry,
-    /// A permanent failure is recorded and replayed; the body's writes are undone. See [`Failure`](crate::Failure).
+    /// A permanent failure is recorded and replayed; the body's writes are undone. See
+    /// [`Failure`](crate::Failure).
     Record,
 }
 
 /// How a record past its retention is read before a purge has deleted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
-    /// It still replays. The safe reading: a late retry never runs the body twice for want of a purge.
+    /// It still replays. The safe reading: a late retry never runs the body twice for want of a
+    /// purge.
     #[default]
     Replay,
-    /// It counts as absent, by the database's clock: the body runs again and the record is replaced.
+    /// It counts as absent, by the database's clock: the body runs again and the record is
+    /// replaced.
     Strict,
 }
 
@@ -60,7 +64,8 @@ pub struct Policy {
     pub failures: Failures,
     /// How a record past its retention is read.
     pub expiry: Expiry,
-    /// Whether the request is kept beside its fingerprint, for diagnosing a mismatch. Off by default: requests carry personal data.
+    /// Whether the request is kept beside its fingerprint, for diagnosing a mismatch. Off by
+    /// default: requests carry personal data.
     pub record_request: bool,
     /// Whether a call without a key is refused. When false, such a call runs without idempotency.
     pub key_required: bool,

@@ -1,12 +1,12 @@
 //! Deleting expired records in the background.
 //!
-//! A sweep deletes in small batches, each in a transaction of its own, until nothing expired is left. It stands in
-//! nobody's way: a batch skips rows that others have locked, never waits for a claim, and pauses before the next.
-//! Leases and unknown outcomes are not touched, however old.
+//! A sweep deletes in small batches, each in a transaction of its own, until nothing expired is
+//! left. It stands in nobody's way: a batch skips rows that others have locked, never waits for a
+//! claim, and pauses before the next. Leases and unknown outcomes are not touched, however old.
 //!
-//! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its transaction, so that it
-//! holds through a pooler too; a node that does not get it leaves the sweep to whoever has. On SQLite the write lock is
-//! that lock.
+//! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its
+//! transaction, so that it holds through a pooler too; a node that does not get it leaves the sweep
+//! to whoever has. On SQLite the write lock is that lock.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,8 +40,8 @@ pub struct Purged {
     pub rows: u64,
     /// The batches that deleted any.
     pub batches: u64,
-    /// Whether the sweep stopped because another node has the lead (on SQLite: because others were writing for as long
-    /// as the driver waits).
+    /// Whether the sweep stopped because another node has the lead (on SQLite: because others were
+    /// writing for as long as the driver waits).
     pub skipped: bool,
 }
 
@@ -119,8 +119,8 @@ impl<DB: Backend> PurgeWorker<DB> {
         Ok(self)
     }
 
-    /// Is told what came of each sweep of [`run`](Self::run), for metrics. One cut short by cancellation reports what it
-    /// had deleted.
+    /// Is told what came of each sweep of [`run`](Self::run), for metrics. One cut short by
+    /// cancellation reports what it had deleted.
     #[must_use]
     pub fn on_sweep(
         mut self,
@@ -132,8 +132,8 @@ impl<DB: Backend> PurgeWorker<DB> {
 
     /// Sweeps now and then on the interval, until `cancel` is ready.
     ///
-    /// Cancellation takes effect at once, also within a batch: that batch is rolled back. An error ends its sweep, is
-    /// reported, and the next sweep begins after the interval.
+    /// Cancellation takes effect at once, also within a batch: that batch is rolled back. An error
+    /// ends its sweep, is reported, and the next sweep begins after the interval.
     pub async fn run(self, cancel: impl Future<Output = ()>) {
         let mut cancel = pin!(cancel);
         loop {
@@ -162,7 +162,8 @@ impl<DB: Backend> PurgeWorker<DB> {
         Ok(purged)
     }
 
-    /// Deletes batch after batch. Counts as it goes, so that a sweep dropped half-way is counted too.
+    /// Deletes batch after batch. Counts as it goes, so that a sweep dropped half-way is counted
+    /// too.
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
         loop {
             let mut lent = Lent::from(&self.pool).await?;

@@ -43,7 +43,8 @@ impl From<Timestamp> for SystemTime {
     }
 }
 
-/// Names one attempt at an operation. Random, so equality is the proof that a record or a lock is ours.
+/// Names one attempt at an operation. Random, so equality is the proof that a record or a lock is
+/// ours.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttemptId(Uuid);
 
@@ -108,7 +109,8 @@ impl Status {
     /// Reads a stored code.
     ///
     /// # Errors
-    /// [`Error::UnknownState`] for a code that this build does not know: it is never taken for an absent record.
+    /// [`Error::UnknownState`] for a code that this build does not know: it is never taken for an
+    /// absent record.
     pub fn from_code(code: i16) -> Result<Self, Error> {
         match code {
             1 => Ok(Self::Completed),
@@ -130,7 +132,8 @@ impl Status {
 pub struct Record {
     /// Written at, by the database's clock.
     pub created_at: Timestamp,
-    /// Kept until; `None` while a lease holds it (stored as infinity, so that no purge deletes a live lease).
+    /// Kept until; `None` while a lease holds it (stored as infinity, so that no purge deletes a
+    /// live lease).
     pub expires_at: Option<Timestamp>,
     /// Lease mode: owned until.
     pub locked_until: Option<Timestamp>,

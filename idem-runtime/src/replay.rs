@@ -18,7 +18,8 @@ use crate::record::{Record, Timestamp};
 /// }
 /// ```
 ///
-/// A web answer is made from it with [`map`](Self::map): axum's `Json<T>` cannot be stored, `T` can.
+/// A web answer is made from it with [`map`](Self::map): axum's `Json<T>` cannot be stored, `T`
+/// can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayable<T> {
     value: T,

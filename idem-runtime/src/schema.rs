@@ -1,10 +1,12 @@
 //! The record's table: its migrations as text, and the checks made before it is relied on.
 //!
-//! The schema is the consumer's. The same text ships as files in `migrations/`, ready for `sqlx migrate`, refinery or
-//! Flyway; nothing is created behind anybody's back. [`create_if_missing`] is for tests and first steps.
+//! The schema is the consumer's. The same text ships as files in `migrations/`, ready for `sqlx
+//! migrate`, refinery or Flyway; nothing is created behind anybody's back. [`create_if_missing`] is
+//! for tests and first steps.
 //!
-//! The table must live where one constraint arbitrates: one writable primary, or a cluster that certifies uniqueness.
-//! Under multi-master replication two nodes accept one key twice, and no library can undo that.
+//! The table must live where one constraint arbitrates: one writable primary, or a cluster that
+//! certifies uniqueness. Under multi-master replication two nodes accept one key twice, and no
+//! library can undo that.
 
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::identity::Identity;
@@ -56,7 +58,8 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
             )
         }));
     }
-    // Indexes and constraints take the schema of their table and are named without it; table and view are named with it.
+    // Indexes and constraints take the schema of their table and are named without it; table and
+    // view are named with it.
     Ok(migration
         .replace(
             &format!("VIEW {DEFAULT_TABLE}_"),
@@ -67,8 +70,8 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
         .replace('\u{0}', name))
 }
 
-/// Creates the default table, its indexes and its view, unless the table is there already. For tests and first steps;
-/// in production, run the migration.
+/// Creates the default table, its indexes and its view, unless the table is there already. For
+/// tests and first steps; in production, run the migration.
 ///
 /// # Errors
 /// The database's.
@@ -85,8 +88,8 @@ pub async fn create_table_if_missing<S: Migrate>(conn: &mut S, table: &str) -> R
     conn.create(table, migration).await
 }
 
-/// Checks that the default table is fit to arbitrate. The library does so by itself before a body first runs; call this
-/// at start-up to hear of it earlier.
+/// Checks that the default table is fit to arbitrate. The library does so by itself before a body
+/// first runs; call this at start-up to hear of it earlier.
 ///
 /// # Errors
 /// [`Error::Schema`] saying what is unfit; and the database's.

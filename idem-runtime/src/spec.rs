@@ -10,8 +10,9 @@ pub const DEFAULT_TABLE: &str = "idem_record";
 
 /// A constant description of one operation.
 ///
-/// The attribute writes one for each handler; without the attribute it is written by hand and run with
-/// [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile time:
+/// The attribute writes one for each handler; without the attribute it is written by hand and run
+/// with [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile
+/// time:
 ///
 /// ```
 /// use idem_runtime::Operation;
@@ -33,8 +34,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The operation `name` (1-255 characters, stable: it is stored and compared) in the key space `namespace` (1-64
-    /// of `a-z 0-9 - _`), with the default [`Policy`].
+    /// The operation `name` (1-255 characters, stable: it is stored and compared) in the key space
+    /// `namespace` (1-64 of `a-z 0-9 - _`), with the default [`Policy`].
     ///
     /// # Panics
     /// If either name is not as said; at compile time, in a constant.
@@ -70,7 +71,8 @@ impl Operation {
         self
     }
 
-    /// Lets a duplicate wait up to this long for the attempt in flight, instead of refusing it at once.
+    /// Lets a duplicate wait up to this long for the attempt in flight, instead of refusing it at
+    /// once.
     ///
     /// # Panics
     /// If zero or above 60 seconds.
@@ -113,14 +115,16 @@ impl Operation {
         self
     }
 
-    /// Reads a record past its retention as absent, by the database's clock, instead of replaying it until a purge.
+    /// Reads a record past its retention as absent, by the database's clock, instead of replaying
+    /// it until a purge.
     #[must_use]
     pub const fn strict_expiry(mut self) -> Self {
         self.policy.expiry = Expiry::Strict;
         self
     }
 
-    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 63 bytes, with a schema before it if need be.
+    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 63 bytes, with a schema before it if
+    /// need be.
     ///
     /// # Panics
     /// If it is no such identifier: it is spliced into SQL text.
@@ -167,7 +171,8 @@ const fn is_namespace(text: &str) -> bool {
     !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
 }
 
-/// Counts the characters of UTF-8 text and refuses C0, DEL and C1 (U+0080-U+009F, in UTF-8 `C2 80` to `C2 9F`).
+/// Counts the characters of UTF-8 text and refuses C0, DEL and C1 (U+0080-U+009F, in UTF-8 `C2 80`
+/// to `C2 9F`).
 const fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut at, mut characters) = (0, 0);

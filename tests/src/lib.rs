@@ -4,6 +4,7 @@
 //!   [`postgres::Cluster`] a whole server for a test that stops, crashes or replicates one.
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
 //! - [`sqlite::Sqlite`] is a database file of its own.
+//! - [`torture`] is a client under a nemesis, and the checker of what is left.
 //! - [`gate::Gate`] stops a body, and [`proxy::Proxy`] a COMMIT, where a test wants it.
 //!
 //! Everything that goes wrong here panics with the reason: a test that cannot have its database
@@ -13,3 +14,4 @@ pub mod gate;
 pub mod postgres;
 pub mod proxy;
 pub mod sqlite;
+pub mod torture;

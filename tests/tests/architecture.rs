@@ -123,3 +123,41 @@ fn no_source_file_is_longer_than_400_lines() {
         .collect();
     assert!(long.is_empty(), "the design wants a new room: {long:#?}");
 }
+
+/// Words in code type that look like a test's name: lower case, with at least four parts.
+fn test_names(page: &str) -> Vec<&str> {
+    page.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| {
+            word.matches('_').count() >= 4
+                && word
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        })
+        .collect()
+}
+
+#[test]
+fn every_test_that_the_page_of_faults_names_is_there() {
+    let page = fs::read_to_string(root().join("tests/FAULTS.md")).expect("tests/FAULTS.md");
+    let mut files = Vec::new();
+    for folder in ["idem-runtime", "tests"] {
+        sources(&root().join(folder), &mut files);
+    }
+    let all: String = files
+        .iter()
+        .map(|file| fs::read_to_string(file).expect("a source"))
+        .collect();
+    let names = test_names(&page);
+    assert!(
+        names.len() > 50,
+        "only {} names read from the page",
+        names.len()
+    );
+    let missing: Vec<_> = names
+        .into_iter()
+        .filter(|name| !all.contains(&format!("fn {name}")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}

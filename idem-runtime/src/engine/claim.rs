@@ -56,7 +56,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
-    let home = unit.pool().map_or(Ok(None), DB::home)?;
+    let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     let mut ask = identity.map(|identity| Ask {
         home,
         ..Ask::new(operation.table_name(), identity)
@@ -66,7 +66,8 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let own = !conn.has_transaction();
     let pooled = pool.is_some();
     if pooled && !own {
-        // Somebody forgot a transaction on it. Joined, this call would be answered and never committed.
+        // Somebody forgot a transaction on it. Joined, this call would be answered and never
+        // committed.
         state.armed = true;
         state.pause = Some(Duration::ZERO);
         return Ok(Attempt::Again);
@@ -76,7 +77,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         match DB::peek(conn, ask).await {
             Ok(None) => {}
             Ok(Some(seen)) => {
-                ask.home = seen.home.clone().or(ask.home.take());
+                ask.home.name = seen.home.clone().or(ask.home.name.take());
                 let (sighting, held) = seen.split(ask.clone());
                 match decide(sighting, request.question()) {
                     Decision::Run { .. } => running = held.running,

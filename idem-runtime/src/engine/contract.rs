@@ -1,4 +1,5 @@
-//! What a handler's result and error types must be able to do, asked once and kept as function pointers.
+//! What a handler's result and error types must be able to do, asked once and kept as function
+//! pointers.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -154,8 +155,8 @@ impl<T, E> Contract<T, E> {
         }
     }
 
-    /// The recorded failure, as this handler's error. A handler that has stopped recording failures still replays
-    /// those recorded before, as the library's own error.
+    /// The recorded failure, as this handler's error. A handler that has stopped recording failures
+    /// still replays those recorded before, as the library's own error.
     pub(crate) fn replay_failure(&self, record: &Record) -> E {
         match (payload::stored_failure(record), self.failures) {
             (Ok(failure), Some((_, from_failure))) => from_failure(failure),

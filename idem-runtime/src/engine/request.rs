@@ -98,7 +98,8 @@ impl Request {
         self.fault.get_or_insert(fault);
     }
 
-    /// Settles identity, canonical request and fingerprint; `None` for a call without a key that may go without.
+    /// Settles identity, canonical request and fingerprint; `None` for a call without a key that
+    /// may go without.
     pub(crate) fn settle(&mut self) -> Result<Option<&Identity>, Error> {
         if let Some(fault) = self.fault.take() {
             return Err(fault.into());

@@ -1,4 +1,5 @@
-//! What is settled after the claim: a rival's win, a failure seen from an old snapshot, a lost COMMIT.
+//! What is settled after the claim: a rival's win, a failure seen from an old snapshot, a lost
+//! COMMIT.
 
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use crate::store::{Ask, Backend, Session};
 /// How long a lost COMMIT is looked for before it is called unknown: 5 seconds.
 pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
-/// A rival's record made our INSERT fail. It is there: decide on it, or say why it cannot be seen. Never loops.
+/// A rival's record made our INSERT fail. It is there: decide on it, or say why it cannot be seen.
+/// Never loops.
 pub(super) async fn rival<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -33,7 +35,8 @@ pub(super) async fn rival<DB: Backend, T, E>(
     }
 }
 
-/// The body failed while it read from a snapshot older than the lock. If a rival has won since, that is the answer.
+/// The body failed while it read from a snapshot older than the lock. If a rival has won since,
+/// that is the answer.
 pub(super) async fn after_failure<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -71,8 +74,9 @@ enum Verdict {
     RolledBack,
 }
 
-/// Finds out, on a new connection, what became of a COMMIT: first the identity's lock, which the old transaction holds
-/// until it has ended; then the record, which is ours if it carries our attempt.
+/// Finds out, on a new connection, what became of a COMMIT: first the identity's lock, which the
+/// old transaction holds until it has ended; then the record, which is ours if it carries our
+/// attempt.
 pub(super) async fn lost_commit<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,

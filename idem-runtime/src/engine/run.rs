@@ -19,10 +19,12 @@ use crate::spec::Operation;
 use crate::store::Backend;
 
 impl Operation {
-    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets the recorded result.
+    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets
+    /// the recorded result.
     ///
-    /// `db` is what the attribute's handlers take: a pool, a connection or a transaction. `request` is what is compared
-    /// on a retry. The body pins its error type, as closures do: `Ok::<_, E>(..)`.
+    /// `db` is what the attribute's handlers take: a pool, a connection or a transaction. `request`
+    /// is what is compared on a retry. The body pins its error type, as closures do: `Ok::<_,
+    /// E>(..)`.
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -43,8 +45,9 @@ impl Operation {
     /// ```
     ///
     /// # Errors
-    /// The body's own error, after everything is rolled back; or an [`Error`] of the library's by `From`.
-    /// [`Error::FailurePolicy`] if this operation records failures: that is [`Operation::run_recording`]'s.
+    /// The body's own error, after everything is rolled back; or an [`Error`] of the library's by
+    /// `From`. [`Error::FailurePolicy`] if this operation records failures: that is
+    /// [`Operation::run_recording`]'s.
     pub async fn run<'c, DB, K, Q, T, E, F>(
         &self,
         db: impl Begin<'c, Transaction<'c, DB>>,
@@ -69,7 +72,8 @@ impl Operation {
             .await
     }
 
-    /// As [`Operation::run`], and permanent failures are recorded and replayed, their writes undone.
+    /// As [`Operation::run`], and permanent failures are recorded and replayed, their writes
+    /// undone.
     ///
     /// # Errors
     /// The body's own error, or an [`Error`] of the library's by `From`.

@@ -5,7 +5,8 @@ use sqlx::{Pool, Transaction};
 
 use crate::store::Backend;
 
-/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else. Sealed.
+/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else.
+/// Sealed.
 #[diagnostic::on_unimplemented(
     message = "the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
     label = "write `&mut sqlx::Transaction<'_, DB>` here, or an alias of it such as `&mut PgTransaction<'_>`"
@@ -26,8 +27,15 @@ mod sealed {
 
 /// Anything a unit of work of the transaction type `Tx` can begin on.
 ///
-/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a connection that sqlx knows
-/// to be inside one: a savepoint in the caller's transaction; if the caller rolls back later, nothing has happened.
+/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a
+/// connection that sqlx knows to be inside one: a savepoint in the caller's transaction; if the
+/// caller rolls back later, nothing has happened.
+///
+/// Prefer a pool, or a `&mut PoolConnection`, over a bare connection where a call may be dropped
+/// half-way (a timeout, a client that hangs up): one dropped while BEGIN is on its way leaves a bare
+/// PostgreSQL connection inside a transaction that sqlx does not know of, and there is nobody to
+/// close it. The library's next call on it says [`Error::AlreadyInTransaction`](crate::Error) and
+/// clears it; other code would write into that transaction.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot begin a `{Tx}`",
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",

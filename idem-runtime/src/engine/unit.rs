@@ -1,4 +1,5 @@
-//! The unit of work's connection: where it comes from, and what becomes of it if the call is dropped.
+//! The unit of work's connection: where it comes from, and what becomes of it if the call is
+//! dropped.
 
 use std::time::Duration;
 
@@ -12,8 +13,9 @@ use crate::store::Backend;
 
 /// Owns what a call holds of the database.
 ///
-/// While *armed*, dropping it closes the connection instead of handing it back: its state is not known. A call dropped
-/// half-way, a failed rollback and a lost answer all end there, and the server rolls back what was open.
+/// While *armed*, dropping it closes the connection instead of handing it back: its state is not
+/// known. A call dropped half-way, a failed rollback and a lost answer all end there, and the
+/// server rolls back what was open.
 pub struct Unit<'c, DB: Backend> {
     pub(super) source: Source<'c, DB>,
     pub(super) pooled: Option<PoolConnection<DB>>,
@@ -54,7 +56,8 @@ impl State {
     }
 }
 
-/// How long a call tries again where the database does not wait by itself (SQLite's shared cache): 5 seconds.
+/// How long a call tries again where the database does not wait by itself (SQLite's shared cache):
+/// 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
 
 /// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.

@@ -7,7 +7,8 @@ use std::fmt;
 pub struct DatabaseError(sqlx::Error);
 
 impl DatabaseError {
-    /// The vendor's code (SQLSTATE on PostgreSQL, the extended result code on SQLite), if the server sent one.
+    /// The vendor's code (SQLSTATE on PostgreSQL, the extended result code on SQLite), if the
+    /// server sent one.
     pub fn code(&self) -> Option<String> {
         self.0
             .as_database_error()

@@ -4,7 +4,8 @@ use std::fmt;
 
 /// The key was used before, for something else. Never resolved by overwriting.
 ///
-/// `recorded_request` is kept out of `Debug` and of every wire form: it may hold another caller's data.
+/// `recorded_request` is kept out of `Debug` and of every wire form: it may hold another caller's
+/// data.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {

@@ -1,7 +1,8 @@
 //! One error type for everything the library refuses or cannot do.
 //!
-//! Every value says what happened, what was lost (nothing, wherever that is so) and what to do. Nothing here is
-//! decided by the text of a database's message: vendors' codes are folded in the stores.
+//! Every value says what happened, what was lost (nothing, wherever that is so) and what to do.
+//! Nothing here is decided by the text of a database's message: vendors' codes are folded in the
+//! stores.
 
 mod database;
 mod invalid;
@@ -37,8 +38,9 @@ pub enum Error {
 
     /// The key says neither whose it is nor that it is everybody's.
     ///
-    /// A key that a client chose must be read inside the scope of that client (a tenant or a principal, never an
-    /// anonymous stand-in): otherwise one client could be answered with another's result.
+    /// A key that a client chose must be read inside the scope of that client (a tenant or a
+    /// principal, never an anonymous stand-in): otherwise one client could be answered with
+    /// another's result.
     #[error(
         "the key of operation `{operation}` has no scope: say whose it is with `key.scoped(..)` or `scope = ..`, or that it is everybody's with `key.global()`"
     )]
@@ -58,18 +60,20 @@ pub enum Error {
     #[error(transparent)]
     Mismatch(Box<Mismatch>),
 
-    /// An earlier attempt failed for good, was recorded, and this handler's error type cannot carry it: the operation
-    /// has stopped recording failures since.
+    /// An earlier attempt failed for good, was recorded, and this handler's error type cannot carry
+    /// it: the operation has stopped recording failures since.
     #[error("an earlier attempt failed for good: {}", .0.message)]
     RecordedFailure(Box<StoredFailure>),
 
-    /// An earlier attempt lapsed and nobody knows whether its effect happened; it waits for reconciliation.
+    /// An earlier attempt lapsed and nobody knows whether its effect happened; it waits for
+    /// reconciliation.
     #[error(
         "the outcome of an earlier attempt with this idempotency key is unknown and waits for reconciliation"
     )]
     OutcomeUnknown,
 
-    /// A handler called a handler with its own identity (namespace, scope and key), in its own transaction.
+    /// A handler called a handler with its own identity (namespace, scope and key), in its own
+    /// transaction.
     #[error(
         "an idempotent handler called another with the very same namespace, scope and key: give the inner call `key.child(\"…\")`"
     )]
@@ -88,40 +92,46 @@ pub enum Error {
     #[error("the connection has no open transaction")]
     NotInTransaction,
 
-    /// The body ended the transaction, or changed where the record's table is found. Nothing was recorded.
+    /// The body ended the transaction, or changed where the record's table is found. Nothing was
+    /// recorded.
     ///
-    /// Effects that the body committed by itself are there; the transaction that remained was rolled back.
+    /// Effects that the body committed by itself are there; the transaction that remained was
+    /// rolled back.
     #[error(
         "the transaction that the body was given is no longer the one begun: the body ended it (COMMIT, ROLLBACK, PREPARE), reset its settings, or moved the record's table out of sight"
     )]
     TransactionEnded,
 
-    /// A statement had failed and aborted the transaction, and its error was swallowed: by the body,
-    /// which then returned `Ok`, or by the caller before a joined call. Nothing of this call remains.
+    /// A statement had failed and aborted the transaction, and its error was swallowed: by the
+    /// body, which then returned `Ok`, or by the caller before a joined call. Nothing of this call
+    /// remains.
     #[error(
         "a statement had failed and aborted the transaction, and its error was swallowed: return that error"
     )]
     TransactionAborted,
 
-    /// The database gave up this transaction for the sake of another (deadlock, serialization failure). All of it was
-    /// rolled back, the caller's part included; try again with the same key.
+    /// The database gave up this transaction for the sake of another (deadlock, serialization
+    /// failure). All of it was rolled back, the caller's part included; try again with the same
+    /// key.
     #[error("the database gave up the transaction for the sake of another")]
     TransactionLost(#[source] DatabaseError),
 
-    /// The caller's transaction is too old to see the record of the attempt that won. Nothing of this call remains;
-    /// try again in a new transaction.
+    /// The caller's transaction is too old to see the record of the attempt that won. Nothing of
+    /// this call remains; try again in a new transaction.
     #[error(
         "a rival attempt has won while this transaction was looking at an older state: try again in a new transaction"
     )]
     FreshTransactionNeeded,
 
-    /// The database says that a record for this key exists and does not show it (row security, by habit).
+    /// The database says that a record for this key exists and does not show it (row security, by
+    /// habit).
     #[error(
         "a record for this key exists and cannot be seen by this database user (row security on the table?)"
     )]
     RecordInvisible,
 
-    /// The record's INSERT reported no row although nothing stood against it (a trigger that returns NULL, by habit).
+    /// The record's INSERT reported no row although nothing stood against it (a trigger that
+    /// returns NULL, by habit).
     #[error("the database accepted the record and did not write it (a trigger on the table?)")]
     RecordNotWritten,
 
@@ -129,7 +139,8 @@ pub enum Error {
     #[error("the transaction was rolled back at COMMIT")]
     CommitFailed(#[source] DatabaseError),
 
-    /// The answer to COMMIT was lost and it could not be found out what became of it. Safe to retry with the same key.
+    /// The answer to COMMIT was lost and it could not be found out what became of it. Safe to retry
+    /// with the same key.
     #[error(
         "the answer to COMMIT was lost and its outcome could not be found out: retry with the same idempotency key"
     )]
@@ -143,7 +154,8 @@ pub enum Error {
     #[error("the server is read-only: point the pool at the primary")]
     ReadOnly(#[source] DatabaseError),
 
-    /// The database cannot be reached. The call fails closed: the body did not run, or nothing of it remains.
+    /// The database cannot be reached. The call fails closed: the body did not run, or nothing of
+    /// it remains.
     #[error("the idempotency store cannot be reached")]
     Unavailable(#[source] DatabaseError),
 
@@ -151,7 +163,8 @@ pub enum Error {
     #[error("the idempotency store failed")]
     Database(#[source] DatabaseError),
 
-    /// A stored payload no longer decodes into the type that this build expects. The body does not run.
+    /// A stored payload no longer decodes into the type that this build expects. The body does not
+    /// run.
     #[error(
         "the recorded result of operation `{operation}` does not decode into `{type_name}` at `{path}`: {message}"
     )]
@@ -276,8 +289,8 @@ impl Error {
         }
     }
 
-    /// The HTTP status that fits, as data: 400, 409 and 422 as in the IETF Idempotency-Key draft (section 2.7), 503
-    /// where a retry makes sense, else 500.
+    /// The HTTP status that fits, as data: 400, 409 and 422 as in the IETF Idempotency-Key draft
+    /// (section 2.7), 503 where a retry makes sense, else 500.
     pub fn status(&self) -> u16 {
         match self.kind() {
             ErrorKind::Invalid => 400,

@@ -13,7 +13,8 @@ pub enum SchemaFault {
         table: String,
     },
 
-    /// No unique index arbitrates: unique, valid, immediate, non-partial, on exactly (namespace, scope, key).
+    /// No unique index arbitrates: unique, valid, immediate, non-partial, on exactly (namespace,
+    /// scope, key).
     #[error(
         "table `{table}` has no unique, valid, immediate, non-partial index on exactly (namespace, scope, key)"
     )]
@@ -51,7 +52,8 @@ pub enum SchemaFault {
         table: String,
     },
 
-    /// The pool opens more than one connection to `:memory:`, and each would have a database of its own.
+    /// The pool opens more than one connection to `:memory:`, and each would have a database of its
+    /// own.
     #[error(
         "a pool of {connections} connections to `:memory:` has as many databases: use one connection, or a file"
     )]

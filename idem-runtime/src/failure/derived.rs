@@ -98,8 +98,8 @@ impl<T> Field<T> {
     }
 }
 
-/// The fields under their names. If one of them cannot be JSON, the failure is recorded without any, and comes back
-/// with its message alone.
+/// The fields under their names. If one of them cannot be JSON, the failure is recorded without
+/// any, and comes back with its message alone.
 pub fn named<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     fields
         .into_iter()

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// A permanent failure as it is stored and replayed.
 ///
-/// `class` is the stable name of the kind of failure (the variant's name, by habit); a build that does not know a
-/// class still replays it with its message.
+/// `class` is the stable name of the kind of failure (the variant's name, by habit); a build that
+/// does not know a class still replays it with its message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoredFailure {
@@ -51,16 +51,17 @@ impl StoredFailure {
 
 /// Says which values of an error type are permanent, for handlers with `failures = "record"`.
 ///
-/// A permanent failure is one that a retry of the same request can never mend: a declined card, a closed account. It
-/// is recorded, and every retry gets it back. Anything else is transient: it is rolled back and the key stays fresh.
-/// A database error is never permanent (a deadlock must not be recorded).
+/// A permanent failure is one that a retry of the same request can never mend: a declined card, a
+/// closed account. It is recorded, and every retry gets it back. Anything else is transient: it is
+/// rolled back and the key stays fresh. A database error is never permanent (a deadlock must not be
+/// recorded).
 ///
 /// # Derived
 ///
-/// `#[derive(Failure)]`, of the feature `macros`, writes it for an enum. What is permanent is said variant by variant; the
-/// record keeps the variant's name (or its `class`), the message, the cause and the fields, and a retry gets the variant
-/// back. A class that this build does not know, or whose fields it cannot read, comes back in the variant for replayed
-/// failures:
+/// `#[derive(Failure)]`, of the feature `macros`, writes it for an enum. What is permanent is said
+/// variant by variant; the record keeps the variant's name (or its `class`), the message, the cause
+/// and the fields, and a retry gets the variant back. A class that this build does not know, or
+/// whose fields it cannot read, comes back in the variant for replayed failures:
 ///
 /// ```
 /// # #[cfg(feature = "macros")] {

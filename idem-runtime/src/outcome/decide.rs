@@ -1,7 +1,8 @@
 //! The one decision: what a sighting of the store means for a request.
 //!
-//! Every path asks here: before the transaction and in it, after a rival's win, after a lost COMMIT, while waiting,
-//! and in the plain store. The classic fault of this field is a fast path that skipped the comparison.
+//! Every path asks here: before the transaction and in it, after a rival's win, after a lost
+//! COMMIT, while waiting, and in the plain store. The classic fault of this field is a fast path
+//! that skipped the comparison.
 
 use crate::error::{Error, Mismatch};
 use crate::fingerprint::Fingerprint;
@@ -65,8 +66,8 @@ pub(crate) enum Decision {
     Refuse(Error),
 }
 
-/// Decides. In order: an expired or released record counts as absent; then mismatch, completed, failed, unknown, live
-/// or lapsed lease; and without a record: nested, lock refused, fresh.
+/// Decides. In order: an expired or released record counts as absent; then mismatch, completed,
+/// failed, unknown, live or lapsed lease; and without a record: nested, lock refused, fresh.
 pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     let Sighting { record, lock, now } = sighting;
     let mut spent = None;
@@ -124,7 +125,8 @@ fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Deci
     }
 }
 
-/// How the request differs from the recorded one, if it does. Compared by the algorithm that the record names.
+/// How the request differs from the recorded one, if it does. Compared by the algorithm that the
+/// record names.
 fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>, Error> {
     let submitted = match question.request {
         Some(request) => Some(
@@ -143,7 +145,8 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     };
     let same_request = match (record.fingerprint, submitted) {
         (Some(recorded), Some(submitted)) => recorded == submitted,
-        // Compared only if both sides hash: an operation that stopped or began comparing keeps its old keys.
+        // Compared only if both sides hash: an operation that stopped or began comparing keeps its
+        // old keys.
         (None, _) | (_, None) => true,
     };
     if record.operation == question.operation && same_request {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::failure::StoredFailure;
 
-/// What [`begin`](crate::store::Bound::begin) found. `C` is the claim, `Req` and `Res` the request and result types
-/// (JSON values in the raw store).
+/// What [`begin`](crate::store::Bound::begin) found. `C` is the claim, `Req` and `Res` the request
+/// and result types (JSON values in the raw store).
 ///
 /// On the wire it is told apart by `kind`; the claim and the recorded request stay at home.
 #[derive(Debug, Serialize)]
@@ -45,7 +45,8 @@ pub struct TypedMismatch<Req> {
     pub recorded_operation: String,
     /// The operation now called.
     pub submitted_operation: String,
-    /// The recorded request, if the operation keeps requests. One that no longer decodes is still a mismatch.
+    /// The recorded request, if the operation keeps requests. One that no longer decodes is still a
+    /// mismatch.
     #[serde(skip)]
     pub recorded_request: Option<Result<Req, Error>>,
     /// The recorded fingerprint, lower-case hex.

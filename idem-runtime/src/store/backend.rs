@@ -4,24 +4,25 @@ use std::future::Future;
 
 use sqlx::{Database, Pool, Transaction};
 
-use super::session::{Ask, CommitError, Seen, Session};
+use super::session::{Ask, CommitError, Home, Seen, Session};
 use crate::error::Error;
 
 /// A unit of work, and what claiming in it showed.
 pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
 
-/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database types.
+/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database
+/// types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database that idem supports, or its feature is off",
     note = "turn on the feature of idem-runtime that is named after the database: `postgres` or `sqlite`"
 )]
 pub trait Backend: Database<Connection: Session> {
-    /// The database that `pool` opens, where its connections cannot tell.
+    /// What `pool` knows of its connections that they cannot tell themselves.
     ///
     /// # Errors
     /// [`Error::Schema`] if its connections do not share one database.
     #[doc(hidden)]
-    fn home(pool: &Pool<Self>) -> Result<Option<String>, Error>;
+    fn home(pool: &Pool<Self>) -> Result<Home, Error>;
 
     /// A look before any transaction, where beginning one would wait for other keys.
     #[doc(hidden)]
@@ -61,8 +62,8 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
-    /// Makes sure that there is a transaction to roll back after a body that may have ended it, where the driver counts
-    /// on one.
+    /// Makes sure that there is a transaction to roll back after a body that may have ended it,
+    /// where the driver counts on one.
     #[doc(hidden)]
     fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
 

@@ -21,13 +21,13 @@ pub struct Bound<'s, S, Req, Res> {
     conn: &'s mut S,
 }
 
-/// The right to record one result, good only in the transaction that made it. Ended by exactly one of
-/// [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and [`fail_transient`](Bound::fail_transient),
-/// or by rolling its transaction back.
+/// The right to record one result, good only in the transaction that made it. Ended by exactly one
+/// of [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and
+/// [`fail_transient`](Bound::fail_transient), or by rolling its transaction back.
 ///
-/// Several claims of one transaction are ended last first, as calls return. On SQLite the witness of each is a savepoint
-/// and savepoints nest: a claim ended before one made after it ends that one too, which then answers
-/// [`Error::TransactionEnded`].
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the witness
+/// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
+/// too, which then answers [`Error::TransactionEnded`].
 #[derive(Debug)]
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {
@@ -51,13 +51,15 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         Self { store, conn }
     }
 
-    /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a mismatch.
+    /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a
+    /// mismatch.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that cannot be compared, or
-    /// an operation that is blank, longer than 255 characters, or has control characters;
-    /// [`Error::IncompatibleState`] for a recorded result that is no `Res`; [`Error::NestedSameKey`] if this very
-    /// transaction holds the claim; [`Error::NotInTransaction`] for a fresh key outside a transaction;
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that
+    /// cannot be compared, or an operation that is blank, longer than 255 characters, or has
+    /// control characters; [`Error::IncompatibleState`] for a recorded result that is no `Res`;
+    /// [`Error::NestedSameKey`] if this very transaction holds the claim;
+    /// [`Error::NotInTransaction`] for a fresh key outside a transaction;
     /// [`Error::OutcomeUnknown`]; and the database's.
     pub async fn begin(
         &mut self,
@@ -121,8 +123,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Records the result. It stands once the caller commits.
     ///
     /// # Errors
-    /// [`Error::TransactionEnded`] if the transaction that claimed is over; [`Error::TransactionAborted`] if a statement
-    /// in it had failed; [`Error::FreshTransactionNeeded`] if a rival has won; [`Error::NotStorable`]; and the
+    /// [`Error::TransactionEnded`] if the transaction that claimed is over;
+    /// [`Error::TransactionAborted`] if a statement in it had failed;
+    /// [`Error::FreshTransactionNeeded`] if a rival has won; [`Error::NotStorable`]; and the
     /// database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<(), Error>
     where
@@ -132,7 +135,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         self.record(claim, Status::Completed, &bytes).await
     }
 
-    /// Records a permanent failure, to be replayed. The caller answers for its own writes: they stand if it commits.
+    /// Records a permanent failure, to be replayed. The caller answers for its own writes: they
+    /// stand if it commits.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -148,8 +152,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Gives the claim back: nothing is recorded, and the key is fresh for whoever asks next.
     ///
     /// # Errors
-    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer good; the claim is
-    /// gone all the same.
+    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
+    /// good; the claim is gone all the same.
     pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
         self.conn.release(claim.held).await
     }
@@ -157,7 +161,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Reads a record, expired or not, for operators and status pages.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the database's.
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the
+    /// database's.
     pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
         let ask = Ask::new(self.store.table.clone(), self.identity(key, "get")?);
         Ok(self.conn.look_up(&ask).await?.record)

@@ -1,4 +1,5 @@
-//! Where records are kept: one protocol, a dialect for each database, and the store without the engine.
+//! Where records are kept: one protocol, a dialect for each database, and the store without the
+//! engine.
 
 mod backend;
 mod bound;

@@ -1,7 +1,7 @@
 //! What the engine and the plain store ask of a connection, whatever the database.
 //!
-//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the protocol has one
-//! home.
+//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
+//! protocol has one home.
 
 use std::future::Future;
 
@@ -26,8 +26,23 @@ pub struct Ask {
     )]
     pub(crate) mark: Mark,
     pub(crate) attempt_id: AttemptId,
-    /// The database that a pool opens, where only the pool knows it (SQLite's shared memory).
-    pub(crate) home: Option<String>,
+    pub(crate) home: Home,
+}
+
+/// What only a pool knows of its connections.
+#[derive(Debug, Clone, Default)]
+pub struct Home {
+    /// The database that they share, where its file has no name (SQLite's shared memory).
+    pub(crate) name: Option<String>,
+    /// Whether they keep prepared statements; behind a pooler in transaction mode they must not.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(
+            dead_code,
+            reason = "only PostgreSQL has statements with names to mix up"
+        )
+    )]
+    pub(crate) keeps_statements: Option<bool>,
 }
 
 impl Ask {
@@ -42,11 +57,12 @@ impl Ask {
             identity,
             mark,
             attempt_id: AttemptId::random(),
-            home: None,
+            home: Home::default(),
         }
     }
 
-    /// The same question asked by a new attempt: nothing that an earlier attempt held counts as this one's.
+    /// The same question asked by a new attempt: nothing that an earlier attempt held counts as
+    /// this one's.
     pub(crate) fn anew(&self) -> Self {
         Self {
             attempt_id: AttemptId::random(),
@@ -54,7 +70,8 @@ impl Ask {
         }
     }
 
-    /// The name of the savepoint before the body: no other attempt's, and nothing but letters and hex.
+    /// The name of the savepoint before the body: no other attempt's, and nothing but letters and
+    /// hex.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "sqlite")),
         allow(dead_code, reason = "a store in memory needs no savepoint")
@@ -171,11 +188,12 @@ pub trait Session: sealed::Sealed + Send {
     /// Checks that the table seen is fit to arbitrate, and remembers that it is.
     fn verify(&mut self, held: &Held) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Marks the place before the body. `undo` says whether the body's writes may have to be taken back alone.
+    /// Marks the place before the body. `undo` says whether the body's writes may have to be taken
+    /// back alone.
     fn mark(&mut self, held: &Held, undo: bool) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// After the body: proves that the mark is still there, where it is the witness; with `undo`, takes back what was
-    /// written since.
+    /// After the body: proves that the mark is still there, where it is the witness; with `undo`,
+    /// takes back what was written since.
     fn unmark(&mut self, held: &Held, undo: bool)
     -> impl Future<Output = Result<(), Error>> + Send;
 

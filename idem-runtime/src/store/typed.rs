@@ -18,8 +18,9 @@ pub type RawStore = Store<Value, Value>;
 
 /// Describes where and how records of one namespace are kept, for requests `Req` and results `Res`.
 ///
-/// It holds no connection. [`in_transaction`](Self::in_transaction) and [`in_connection`](Self::in_connection) bind it
-/// to the caller's for a moment; it never opens or closes a transaction.
+/// It holds no connection. [`in_transaction`](Self::in_transaction) and
+/// [`in_connection`](Self::in_connection) bind it to the caller's for a moment; it never opens or
+/// closes a transaction.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -135,8 +136,8 @@ impl<Req, Res> Store<Req, Res> {
     /// Binds to a connection that has an open transaction, as its driver knows it.
     ///
     /// # Errors
-    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is not known to the
-    /// driver: that is [`in_connection`](Self::in_connection)'s.
+    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is
+    /// not known to the driver: that is [`in_connection`](Self::in_connection)'s.
     pub fn in_transaction<'s, S: Session>(
         &'s self,
         conn: &'s mut S,
@@ -148,8 +149,8 @@ impl<Req, Res> Store<Req, Res> {
         }
     }
 
-    /// Binds to any connection. The caller answers for its transaction: without one, replays are answered and a fresh
-    /// key is [`Error::NotInTransaction`].
+    /// Binds to any connection. The caller answers for its transaction: without one, replays are
+    /// answered and a fresh key is [`Error::NotInTransaction`].
     pub fn in_connection<'s, S: Session>(&'s self, conn: &'s mut S) -> Bound<'s, S, Req, Res> {
         Bound::new(self, conn)
     }

@@ -163,3 +163,37 @@ async fn a_missing_table_is_a_fault_of_the_schema_and_the_body_does_not_run() {
     pay(&shop.pool, &key, &CMD).await.expect("a table is there");
     shop.assert_one_effect(&key).await;
 }
+
+#[tokio::test]
+async fn a_pool_without_named_statements_pays_and_replays() {
+    let shop = Shop::open(1).await;
+    let options = shop.database.options().clone().statement_cache_capacity(0);
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .max_connections(1)
+        .connect_with(options)
+        .await
+        .expect("a pool as behind a pooler in transaction mode");
+    let key = fresh_key();
+    assert!(!pay(&pool, &key, &CMD).await.expect("it pays").replayed());
+    assert!(pay(&pool, &key, &CMD).await.expect("it replays").replayed());
+    let mut tx = pool.begin().await.expect("a transaction");
+    assert!(
+        pay(&mut tx, &key, &CMD)
+            .await
+            .expect("it replays")
+            .replayed()
+    );
+    tx.commit().await.expect("it commits");
+    shop.assert_one_effect(&key).await;
+    let named: Vec<String> = sqlx::query_scalar(
+        "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%idem%'",
+    )
+    .persistent(false)
+    .fetch_all(&pool)
+    .await
+    .expect("the statements of the session");
+    assert!(
+        named.is_empty(),
+        "the body's own statement may have a name: {named:#?}"
+    );
+}

@@ -74,8 +74,8 @@ impl MemoryConnection {
     /// Makes the transaction's records everybody's, all of them or none, and gives its locks up.
     ///
     /// # Errors
-    /// [`Error::NotInTransaction`] outside one; [`Error::FreshTransactionNeeded`] if a rival's record stands where one
-    /// of this transaction's would go: all of it is rolled back.
+    /// [`Error::NotInTransaction`] outside one; [`Error::FreshTransactionNeeded`] if a rival's
+    /// record stands where one of this transaction's would go: all of it is rolled back.
     pub fn commit(&mut self) -> Result<(), Error> {
         let transaction = self.transaction.take().ok_or(Error::NotInTransaction)?;
         let mut state = self.database.lock();

@@ -1,11 +1,14 @@
-//! A store that lives in the process, for unit tests of code that uses [`Store`](super::Store). **Not durable.**
+//! A store that lives in the process, for unit tests of code that uses [`Store`](super::Store).
+//! **Not durable.**
 //!
-//! It keeps the contract of the databases, and the same suite proves it: a lock for each identity, held to the end of
-//! the transaction; writes that nobody else sees before COMMIT; one record a key, whoever comes first; claims that are
-//! good only in the transaction that made them. What it cannot have is business tables: a handler's own writes are not
-//! in its transactions, so nothing but records is atomic here. To test a handler whole, use SQLite.
+//! It keeps the contract of the databases, and the same suite proves it: a lock for each identity,
+//! held to the end of the transaction; writes that nobody else sees before COMMIT; one record a
+//! key, whoever comes first; claims that are good only in the transaction that made them. What it
+//! cannot have is business tables: a handler's own writes are not in its transactions, so nothing
+//! but records is atomic here. To test a handler whole, use SQLite.
 //!
-//! Time is the process's own, and a test moves it with [`MemoryDatabase::advance`] instead of sleeping.
+//! Time is the process's own, and a test moves it with [`MemoryDatabase::advance`] instead of
+//! sleeping.
 //!
 //! ```
 //! use std::time::Duration;

@@ -30,7 +30,8 @@ impl MemoryKey {
     }
 }
 
-/// The columns of a record. Codes are plain numbers, so that a test can store one that no build knows.
+/// The columns of a record. Codes are plain numbers, so that a test can store one that no build
+/// knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryRow {

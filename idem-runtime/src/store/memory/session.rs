@@ -108,7 +108,8 @@ impl Session for MemoryConnection {
     }
 }
 
-/// Asks for the identity's lock; it is held to the end of the transaction, also by a claim given back.
+/// Asks for the identity's lock; it is held to the end of the transaction, also by a claim given
+/// back.
 fn lock(transaction: &mut Transaction, state: &mut State, ask: &Ask) -> Lock {
     let key = MemoryKey::of(ask);
     if transaction.claims.iter().any(|claim| claim.key == key) {

@@ -1,4 +1,5 @@
-//! SQLSTATEs, folded to what they mean. One place; never by text, which depends on the server's language.
+//! SQLSTATEs, folded to what they mean. One place; never by text, which depends on the server's
+//! language.
 
 use sqlx::error::ErrorKind;
 use sqlx::postgres::PgDatabaseError;
@@ -27,7 +28,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         "40001" | "40P01" => Error::TransactionLost(error.into()),
         // Lock table full, lock not available, statement cancelled by a timeout.
         "53200" | "55P03" | "57014" => Error::Busy(error.into()),
-        // The server ended the session for having been idle in its transaction, or for the transaction's length.
+        // The server ended the session for having been idle in its transaction, or for the
+        // transaction's length.
         "25P03" | "25P04" => Error::Unavailable(error.into()),
         code if is_link(code) || code.starts_with("53") => Error::Unavailable(error.into()),
         _ => Error::Database(error.into()),
@@ -37,7 +39,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
 /// What an error of the statements that begin a unit of work means.
 pub(super) fn fold_begin(error: sqlx::Error) -> Error {
     match sqlstate(&error).as_deref() {
-        // The transaction had begun before: it was aborted, it had read as READ ONLY, or `sql::BEGIN_PLAIN` said so.
+        // The transaction had begun before: it was aborted, it had read as READ ONLY, or
+        // `sql::BEGIN_PLAIN` said so.
         Some("25P02" | "25001" | "42704") => Error::AlreadyInTransaction,
         // A hot standby does not know READ WRITE.
         Some("0A000") => Error::ReadOnly(error.into()),
@@ -45,8 +48,8 @@ pub(super) fn fold_begin(error: sqlx::Error) -> Error {
     }
 }
 
-/// Whether an error at COMMIT leaves open what became of it: a lost link, a terminated backend (one that waited for a
-/// synchronous standby *had* committed), or the server's own word for it.
+/// Whether an error at COMMIT leaves open what became of it: a lost link, a terminated backend (one
+/// that waited for a synchronous standby *had* committed), or the server's own word for it.
 pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     sqlstate(error).is_none_or(|code| is_link(&code) || code == "40003")
 }

@@ -18,6 +18,7 @@ impl Migrate for PgConnection {
         let mut tx = self.begin().await.map_err(fold)?;
         tx.execute(LOCK).await.map_err(fold)?;
         let missing: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NULL")
+            .persistent(false)
             .bind(table)
             .fetch_one(&mut *tx)
             .await

@@ -1,11 +1,12 @@
 //! PostgreSQL: an advisory lock to be quick, one INSERT at the end to be right.
 //!
-//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run: BEGIN, setting and
-//! lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT under the witness; COMMIT.
+//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
+//! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
+//! under the witness; COMMIT.
 //!
-//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the transaction or the
-//! savepoint exactly as the lock does. It lists `mark:attempt` for each claim; an INSERT that does not find its own
-//! attempt there writes nothing.
+//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the
+//! transaction or the savepoint exactly as the lock does. It lists `mark:attempt` for each claim;
+//! an INSERT that does not find its own attempt there writes nothing.
 
 mod code;
 mod create;
@@ -33,7 +34,9 @@ impl Session for PgConnection {
     }
 
     async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        let named = keeps_statements(self, ask);
         let answer: String = sqlx::query_scalar(AssertSqlSafe(sql::join()))
+            .persistent(named)
             .bind(ask.mark.to_string())
             .bind(ask.attempt_id.to_string())
             .bind(ask.mark.lock_number())
@@ -45,7 +48,8 @@ impl Session for PgConnection {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
             _ if held.contains(&ask.attempt_id.to_string()) => Lock::Granted,
-            // A setting local to the transaction that is gone by the next statement: there was no transaction.
+            // A setting local to the transaction that is gone by the next statement: there was no
+            // transaction.
             _ => Lock::NoTransaction,
         };
         Ok(seen)
@@ -60,7 +64,8 @@ impl Session for PgConnection {
     }
 
     async fn mark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        // The witness is the setting; a savepoint is only needed where the body's writes may be undone alone.
+        // The witness is the setting; a savepoint is only needed where the body's writes may be
+        // undone alone.
         if undo {
             self.execute_own(format!("SAVEPOINT {}", held.ask.savepoint()))
                 .await
@@ -80,6 +85,7 @@ impl Session for PgConnection {
 
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ask = &held.ask;
+        let named = keeps_statements(self, ask);
         let result = sqlx::query(AssertSqlSafe(sql::write(
             &ask.table,
             entry.replaces.is_some(),
@@ -106,6 +112,7 @@ impl Session for PgConnection {
         .bind(entry.failure)
         .bind(entry.retention)
         .bind(entry.replaces.map(AttemptId::as_uuid))
+        .persistent(named)
         .execute(&mut *self)
         .await;
         match result {
@@ -120,7 +127,10 @@ impl Session for PgConnection {
 
     async fn release(&mut self, held: Held) -> Result<(), Error> {
         let claim = format!("{}:{},", held.ask.mark, held.ask.attempt_id);
+        let named = keeps_statements(self, &held.ask);
         let held: bool = sqlx::query_scalar(AssertSqlSafe(sql::release()))
+            .persistent(named)
+            .persistent(named)
             .bind(claim)
             .fetch_one(self)
             .await
@@ -151,9 +161,11 @@ impl Own for PgConnection {
         Ok(())
     }
 
-    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a trigger.
+    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a
+    /// trigger.
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ours: bool = sqlx::query_scalar(AssertSqlSafe(sql::witness(&held.ask.table)))
+            .persistent(false)
             .bind(held.ask.attempt_id.to_string())
             .bind(held.place)
             .fetch_one(self)
@@ -173,9 +185,20 @@ impl Own for PgConnection {
     }
 }
 
+/// Whether the connection's prepared statements are kept, and may have names. A pool knows; of a
+/// borrowed connection one that has kept none so far is not asked to begin with ours: sqlx would
+/// name them even with its cache off, and a pooler would mix the names up (sqlx #67).
+fn keeps_statements(conn: &PgConnection, ask: &Ask) -> bool {
+    ask.home
+        .keeps_statements
+        .unwrap_or_else(|| conn.cached_statements_size() > 0)
+}
+
 /// The look-up, and the claims held in this transaction.
 async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
+    let named = keeps_statements(conn, ask);
     let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
+        .persistent(named)
         .bind(ask.identity.namespace())
         .bind(ask.identity.scope().as_str())
         .bind(ask.identity.key().as_str())

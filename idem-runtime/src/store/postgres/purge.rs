@@ -6,7 +6,8 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use super::code;
 use crate::error::{Error, SchemaFault};
 
-/// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail the batch.
+/// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail
+/// the batch.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
@@ -19,6 +20,7 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
     );
     let done = sqlx::query(AssertSqlSafe(statement))
+        .persistent(false)
         .bind(i64::from(limit))
         .execute(conn)
         .await
@@ -33,10 +35,12 @@ pub(super) async fn leading(
     limit: u32,
 ) -> Result<Option<u64>, Error> {
     let mut tx = conn.begin_with(BEGIN).await.map_err(code::fold)?;
-    // Two numbers ("idem" in ASCII, and the table's): a space apart from that of one number, where identities are.
+    // Two numbers ("idem" in ASCII, and the table's): a space apart from that of one number, where
+    // identities are.
     let lead =
         format!("SELECT pg_try_advisory_xact_lock(1768187245, '{table}'::regclass::oid::int)");
     let leads: bool = sqlx::query_scalar(AssertSqlSafe(lead))
+        .persistent(false)
         .fetch_one(&mut *tx)
         .await
         .map_err(|error| fold(table, error))?;

@@ -5,8 +5,9 @@ use crate::fast_check;
 
 /// BEGIN, the witness and the lock, in one round trip.
 ///
-/// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is made only if this
-/// statement's own BEGIN began the transaction (`now()` stands still in one): else the connection was inside one.
+/// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is
+/// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
+/// else the connection was inside one.
 pub(super) fn begin(ask: &Ask) -> String {
     let Ask {
         mark, attempt_id, ..
@@ -22,12 +23,13 @@ pub(super) fn begin(ask: &Ask) -> String {
     )
 }
 
-/// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction begun before: that
-/// one's writes would be committed with the body's.
+/// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction
+/// begun before: that one's writes would be committed with the body's.
 pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE; SELECT CASE WHEN now() <> statement_timestamp() THEN \
      current_setting('idem.is_in_a_transaction_already') END";
 
-/// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or `nested`.
+/// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or
+/// `nested`.
 pub(super) fn join() -> String {
     let lock = if fast_check::is_on() {
         "pg_try_advisory_xact_lock($3)"
@@ -70,8 +72,8 @@ pub(super) fn look_up(table: &str) -> String {
 
 /// The record, as the last statement before COMMIT.
 ///
-/// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement compares it again
-/// with what was seen; a rival that was quicker leaves nothing to do.
+/// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement
+/// compares it again with what was seen; a rival that was quicker leaves nothing to do.
 pub(super) fn write(table: &str, replaces: bool) -> String {
     let mut text = format!(
         "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \

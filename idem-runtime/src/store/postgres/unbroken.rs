@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 /// Runs a future to its end; if it is given up before, what it holds is leaked.
 ///
-/// For sqlx's nested `begin`. Dropped before the server has answered `SAVEPOINT`, it takes itself for one level further
-/// in than it is: it rolls the caller's whole transaction back and forgets that there is one, so that the caller's next
-/// writes are committed one by one (sqlx #4393). Leaked, it leaves an unused savepoint behind, which harms nobody, and
-/// some hundred bytes.
+/// For sqlx's nested `begin`. Dropped before the server has answered `SAVEPOINT`, it takes itself
+/// for one level further in than it is: it rolls the caller's whole transaction back and forgets
+/// that there is one, so that the caller's next writes are committed one by one (sqlx #4393).
+/// Leaked, it leaves an unused savepoint behind, which harms nobody, and some hundred bytes.
 #[derive(Debug)]
 pub(super) struct Unbroken<F>(Option<Pin<Box<F>>>);
 

@@ -1,18 +1,26 @@
 //! Units of work on PostgreSQL: begin, join, mark, commit.
 
 use sqlx::postgres::{PgConnection, Postgres};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Seen, Session as _};
+use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
 use super::unbroken::Unbroken;
 use super::{code, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
 impl Backend for Postgres {
-    fn home(_: &Pool<Self>) -> Result<Option<String>, Error> {
-        Ok(None)
+    fn home(pool: &Pool<Self>) -> Result<Home, Error> {
+        // Only a URL tells the capacity of the connections' statement cache.
+        let url = pool.connect_options().to_url_lossy();
+        let keeps_none = url
+            .query_pairs()
+            .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
+        Ok(Home {
+            name: None,
+            keeps_statements: Some(!keeps_none),
+        })
     }
 
     async fn peek(_: &mut PgConnection, _: &Ask) -> Result<Option<Seen>, Error> {
@@ -49,7 +57,8 @@ impl Backend for Postgres {
 
     async fn clear(conn: &mut PgConnection) {
         if !conn.is_in_transaction() {
-            // A warning where there is nothing to end; a dead link says so again to whoever uses it next.
+            // A warning where there is nothing to end; a dead link says so again to whoever uses it
+            // next.
             let _ = conn.execute("ROLLBACK").await;
         }
     }

@@ -8,8 +8,9 @@ use crate::error::{Error, SchemaFault};
 
 /// What of the table is checked, in one row.
 ///
-/// The arbiter is an index that is unique, valid, ready, immediate and non-partial on exactly (namespace, scope, key),
-/// with deterministic collations: under any other, two different keys could be equal, or two equal ones accepted.
+/// The arbiter is an index that is unique, valid, ready, immediate and non-partial on exactly
+/// (namespace, scope, key), with deterministic collations: under any other, two different keys
+/// could be equal, or two equal ones accepted.
 const CHECK: &str = "\
     SELECT c.relpersistence::text AS persistence, c.relkind::text AS kind, \
       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid \
@@ -32,6 +33,7 @@ const CHECK: &str = "\
 
 pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> Result<(), Error> {
     let row = sqlx::query(CHECK)
+        .persistent(false)
         .bind(place)
         .fetch_one(&mut *conn)
         .await
@@ -62,6 +64,7 @@ pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> R
     }
     // For the session, so that the next unit of work on this connection need not ask again.
     sqlx::query("SELECT set_config('idem.verified', $1, false)")
+        .persistent(false)
         .bind(place.to_string())
         .execute(conn)
         .await

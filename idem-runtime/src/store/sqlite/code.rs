@@ -39,7 +39,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`fold`], for a statement that names the witness: a plain error says that there is no such savepoint.
+/// As [`fold`], for a statement that names the witness: a plain error says that there is no such
+/// savepoint.
 pub(super) fn fold_witness(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
         Error::TransactionEnded

@@ -1,12 +1,14 @@
 //! SQLite: one writer at a time arbitrates, and the primary key behind it.
 //!
-//! Order of a fresh run: look-up without a transaction (a replay must not wait for another key's writer); BEGIN
-//! IMMEDIATE; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
+//! Order of a fresh run: look-up without a transaction (a replay must not wait for another key's
+//! writer); BEGIN IMMEDIATE; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
 //!
-//! The **witness** is the savepoint, named after the attempt: if the body ended the transaction, or a failing statement
-//! did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to release, and no record is written.
+//! The **witness** is the savepoint, named after the attempt: if the body ended the transaction, or
+//! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
+//! release, and no record is written.
 //!
-//! Tables are named with their schema (`main.` by default), so that a temporary table of the same name is not in the way.
+//! Tables are named with their schema (`main.` by default), so that a temporary table of the same
+//! name is not in the way.
 
 mod code;
 mod create;
@@ -40,7 +42,8 @@ impl Session for SqliteConnection {
                 ..look(self, ask).await?
             });
         }
-        // Before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
+        // Before the write lock, for which a duplicate would wait as long as the attempt in flight
+        // runs.
         let home = file(self, &ask.table).await?;
         let (lock, running) = enter(self, ask, home.as_ref()).await?;
         let seen = if lock == Lock::Granted {
@@ -154,7 +157,7 @@ async fn enter(
         .addr()
         .get();
     // A database without a name is this connection's own.
-    let home = home.or(ask.home.as_ref());
+    let home = home.or(ask.home.name.as_ref());
     let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
     Ok(match Running::enter(&home, ask.mark, runner) {
         Ok(running) => (Lock::Granted, Some(running)),
@@ -164,8 +167,8 @@ async fn enter(
     })
 }
 
-/// The file of the table's database, asked without reading from it: a statement that reads, and be it only
-/// `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
+/// The file of the table's database, asked without reading from it: a statement that reads, and be
+/// it only `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
 async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>, Error> {
     let (schema, _) = sql::parts(table);
     let databases = conn
@@ -193,8 +196,8 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     }
 }
 
-/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes first: a deferred
-/// transaction that reads first may find its snapshot stale when it writes.
+/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes
+/// first: a deferred transaction that reads first may find its snapshot stale when it writes.
 async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
     let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
     match conn.execute(statement).await {
@@ -203,7 +206,8 @@ async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, 
     }
 }
 
-/// An error of a statement on the table: what is wrong with the table, if the statement is, or what its code says.
+/// An error of a statement on the table: what is wrong with the table, if the statement is, or what
+/// its code says.
 async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
     if code::is_plain_error(&error) {
         verify::why(conn, table, error).await

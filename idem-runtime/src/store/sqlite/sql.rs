@@ -1,6 +1,7 @@
 //! Every statement's text. Only a checked table name is ever spliced in.
 
-/// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no finer).
+/// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
+/// finer).
 const NOW: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
 
 /// Schema and name of a table.
@@ -23,7 +24,8 @@ pub(super) fn take_write_lock(table: &str) -> String {
     format!("DELETE FROM {} WHERE 0", full(table))
 }
 
-/// The look-up. One row always: the clock, the file, the table's definition, and the record's columns or nulls.
+/// The look-up. One row always: the clock, the file, the table's definition, and the record's
+/// columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     let (schema, name) = parts(table);
     format!(
@@ -37,8 +39,8 @@ pub(super) fn look_up(table: &str) -> String {
     )
 }
 
-/// The record, as the last statement before COMMIT. Where a spent record is replaced, the same statement compares it
-/// again with what was seen.
+/// The record, as the last statement before COMMIT. Where a spent record is replaced, the same
+/// statement compares it again with what was seen.
 pub(super) fn write(table: &str, replaces: bool) -> String {
     let (conflict, guard) = if replaces {
         (

@@ -8,13 +8,13 @@ use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Seen, Session as _};
+use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
 use super::{code, enter, look, look_as_writer};
 use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
 
 impl Backend for Sqlite {
-    fn home(pool: &Pool<Self>) -> Result<Option<String>, Error> {
+    fn home(pool: &Pool<Self>) -> Result<Home, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
         // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
@@ -24,16 +24,19 @@ impl Backend for Sqlite {
         let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
         let private = is_private_memory(&name.to_string_lossy());
         if !private && !says("mode", "memory") {
-            return Ok(None);
+            return Ok(Home::default());
         }
         if !private && says("cache", "shared") {
-            return Ok(Some(name.to_string_lossy().into_owned()));
+            return Ok(Home {
+                name: Some(name.to_string_lossy().into_owned()),
+                keeps_statements: None,
+            });
         }
         let connections = pool.options().get_max_connections();
         if connections > 1 {
             Err(SchemaFault::MemoryPool { connections }.into())
         } else {
-            Ok(None)
+            Ok(Home::default())
         }
     }
 
@@ -75,9 +78,10 @@ impl Backend for Sqlite {
     }
 
     async fn savepoint(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
-        // A `begin` dropped half-way inside a transaction sends one ROLLBACK too many (sqlx 0.9), and what that rolls
-        // back is the caller's transaction, whose COMMIT then succeeds with nothing. So once asked for, this savepoint
-        // is waited for without giving way; it takes no lock, and the ping has emptied the queue before it.
+        // A `begin` dropped half-way inside a transaction sends one ROLLBACK too many (sqlx 0.9),
+        // and what that rolls back is the caller's transaction, whose COMMIT then succeeds with
+        // nothing. So once asked for, this savepoint is waited for without giving way; it takes no
+        // lock, and the ping has emptied the queue before it.
         conn.ping().await.map_err(code::fold)?;
         let mut begin = pin!(conn.begin());
         poll_fn(|context| {
@@ -101,8 +105,9 @@ impl Backend for Sqlite {
     }
 
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
-        // Readers (rollback journal) are waited for by the driver's busy handler, and what fails is rolled back by the
-        // driver: its COMMIT alone keeps its count of transactions right wherever this future is dropped.
+        // Readers (rollback journal) are waited for by the driver's busy handler, and what fails is
+        // rolled back by the driver: its COMMIT alone keeps its count of transactions right
+        // wherever this future is dropped.
         tx.commit().await.map_err(|error| {
             let refusal: fn(DatabaseError) -> Error = if code::is_busy(&error) {
                 Error::Busy
@@ -139,8 +144,9 @@ impl Backend for Sqlite {
     }
 }
 
-/// Names that each connection reads as a database of its own (sqlite.org/inmemorydb.html, sqlite.org/uri.html). One in
-/// memory that such a URI shares by name is refused with the rest: sqlx's own `sqlite::memory:` is shared.
+/// Names that each connection reads as a database of its own (sqlite.org/inmemorydb.html,
+/// sqlite.org/uri.html). One in memory that such a URI shares by name is refused with the rest:
+/// sqlx's own `sqlite::memory:` is shared.
 fn is_private_memory(name: &str) -> bool {
     let uri = name.strip_prefix("file:");
     let in_memory = |uri: &str| uri.starts_with(":memory:") || uri.contains("mode=memory");

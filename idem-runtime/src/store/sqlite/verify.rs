@@ -38,8 +38,9 @@ pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::E
     }
 }
 
-/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), all three NOT NULL (a null equals no
-/// null, so two records would fit) and compared byte for byte.
+/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), all three NOT
+/// NULL (a null equals no null, so two records would fit), of type TEXT (under a numeric affinity
+/// `1` and `1.0` are one key) and compared byte for byte.
 const CHECK: &str = "\
     SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
         WHERE i.\"unique\" = 1 AND i.partial = 0 \
@@ -48,7 +49,7 @@ const CHECK: &str = "\
                AND x.name IN ('namespace', 'scope', 'key')) = 3) AS arbiter, \
       (SELECT w.name FROM (SELECT 'namespace' AS name UNION ALL SELECT 'scope' UNION ALL SELECT 'key') AS w \
         LEFT JOIN pragma_table_info(?1, ?2) AS c ON c.name = w.name \
-        WHERE coalesce(c.\"notnull\", 0) = 0 LIMIT 1) AS nullable";
+        WHERE coalesce(c.\"notnull\", 0) = 0 OR upper(c.type) <> 'TEXT' LIMIT 1) AS unfit";
 
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
@@ -69,15 +70,16 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         .fetch_one(conn)
         .await
         .map_err(fold)?;
-    if let Some(column) = row.try_get::<Option<String>, _>("nullable").map_err(fold)? {
+    if let Some(column) = row.try_get::<Option<String>, _>("unfit").map_err(fold)? {
         return Err(SchemaFault::Column {
             table: named,
             column,
-            fault: "must be NOT NULL",
+            fault: "must be TEXT NOT NULL",
         }
         .into());
     }
-    // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing ours.
+    // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing
+    // ours.
     let overwrites = definition.to_ascii_uppercase().contains("ON CONFLICT");
     if overwrites || !row.try_get::<bool, _>("arbiter").map_err(fold)? {
         return Err(SchemaFault::NoArbiter { table: named }.into());

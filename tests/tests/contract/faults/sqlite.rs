@@ -112,6 +112,19 @@ async fn a_key_column_that_may_be_null_is_refused() {
 }
 
 #[tokio::test]
+async fn a_key_column_of_a_numeric_affinity_is_refused() {
+    let column = "key                 TEXT    NOT NULL";
+    let then = "DROP VIEW idem_record_readable; DROP TABLE idem_record";
+    let lax = schema::sqlite()
+        .replace(column, "key NUMERIC NOT NULL")
+        .replace(") STRICT", ")");
+    match fault("", "", &format!("{then}; {lax}")).await {
+        SchemaFault::Column { column, .. } => assert_eq!(column, "key"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn a_conflict_clause_that_overwrites_is_refused() {
     for clause in ["REPLACE", "IGNORE"] {
         let to = format!("PRIMARY KEY (namespace, scope, key) ON CONFLICT {clause},");
