@@ -33,11 +33,14 @@ pub(super) enum Ending<T, E> {
 
 /// The body returned `Ok`.
 pub(super) async fn succeeded<DB: Backend, T, E>(
-    claim: Claim<'_, DB>,
+    mut claim: Claim<'_, DB>,
     value: T,
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
     if claim.held.is_none() {
+        if let Err(refusal) = DB::prove(&mut claim.tx).await {
+            return undo(claim, Answer::Refused(refusal)).await;
+        }
         let Claim { tx, state, own, .. } = claim;
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }

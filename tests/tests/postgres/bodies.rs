@@ -1,8 +1,12 @@
 //! Bodies that do what a body may not do: each is told so, and nothing is recorded without its effect.
 
-use idem_runtime::{Error, IdempotencyKey};
-use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_then, pay_whatever};
+use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_tests::postgres::payments::{
+    Paid, Pay, PayError, charge, fail_to_pay, pay, pay_then, pay_whatever,
+};
 use idem_tests::postgres::{Shop, fresh_key};
+use sqlx::postgres::PgTransaction;
+use sqlx::{AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
@@ -137,6 +141,43 @@ async fn a_body_that_swallows_a_failed_statement_is_told_so_and_nothing_is_kept(
     let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
     assert!(!paid.replayed());
     shop.assert_one_effect(&key).await;
+}
+
+#[idempotent(
+    namespace = "payments",
+    key = key,
+    key_required = false,
+    skip(name, sql)
+)]
+async fn pay_without_a_key(
+    tx: &mut PgTransaction<'_>,
+    key: Option<&IdempotencyKey>,
+    name: &IdempotencyKey,
+    cmd: &Pay,
+    sql: &str,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, name, cmd).await?;
+    let _ = tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await;
+    Ok(paid)
+}
+
+/// COMMIT of an aborted transaction, and of none, reports success.
+#[tokio::test]
+async fn a_body_without_a_key_is_not_answered_with_what_is_not_committed_either() {
+    let shop = Shop::open(1).await;
+    for sql in ["SELECT 1 / 0", "ROLLBACK"] {
+        let name = fresh_key();
+        let refusal = pay_without_a_key(&shop.pool, None, &name, &CMD, sql).await;
+        let refusal = refusal.expect_err("its writes are gone").refusal();
+        assert!(
+            matches!(refusal, Error::TransactionAborted | Error::TransactionEnded),
+            "{sql}: {refusal:?}"
+        );
+        assert_eq!(shop.payments(&name).await, 0, "{sql}");
+        let paid = pay_without_a_key(&shop.pool, None, &name, &CMD, "SELECT 1").await;
+        paid.expect("the pool is usable");
+        assert_eq!(shop.payments(&name).await, 1, "{sql}");
+    }
 }
 
 #[tokio::test]

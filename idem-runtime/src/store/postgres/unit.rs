@@ -69,6 +69,13 @@ impl Backend for Postgres {
         // A ROLLBACK outside any transaction succeeds, with a warning.
     }
 
+    async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
+        // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
+        // either.
+        tx.execute("SAVEPOINT idem_end").await.map_err(code::fold)?;
+        Ok(())
+    }
+
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
         tx.commit().await.map_err(|error| {
             if code::is_ambiguous(&error) {
