@@ -6,7 +6,7 @@ use idem_tests::postgres::payments::{
 };
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::postgres::PgTransaction;
-use sqlx::{AssertSqlSafe, Executor as _};
+use sqlx::{Acquire as _, AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
@@ -180,6 +180,41 @@ async fn a_body_without_a_key_is_not_answered_with_what_is_not_committed_either(
     }
 }
 
+#[idempotent(namespace = "payments", operation = "pay", skip(and))]
+async fn pay_and_forget(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+    and: Result<(), PayError>,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, key, cmd).await?;
+    std::mem::forget(tx.begin().await?);
+    std::mem::forget(tx.begin().await?);
+    and.map(|()| paid)
+}
+
+/// sqlx ends transactions by its count of them: with one forgotten inside, its COMMIT releases a
+/// savepoint and reports success, and its ROLLBACK leaves the transaction open.
+#[tokio::test]
+async fn a_transaction_that_the_body_forgot_is_told_and_nothing_is_kept() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let refusal = pay_and_forget(&shop.pool, &key, &CMD, Ok(())).await;
+    let refusal = refusal.expect_err("it could not be committed").refusal();
+    assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
+    let failed = pay_and_forget(&shop.pool, &key, &CMD, Err(PayError::BankDown)).await;
+    assert!(matches!(failed, Err(PayError::BankDown)), "{failed:?}");
+    shop.assert_no_effect(&key).await;
+
+    // Not an inner transaction of one that nobody will end.
+    let mut tx = shop.pool.begin().await.expect("the pool is usable");
+    let refusal = pay_and_forget(&mut tx, &key, &CMD, Ok(())).await;
+    assert!(refusal.is_err(), "{refusal:?}");
+    pay(&mut tx, &key, &CMD).await.expect("the key is fresh");
+    tx.commit().await.expect("it is the caller's");
+    shop.assert_one_effect(&key).await;
+}
+
 #[tokio::test]
 async fn a_failed_statement_under_the_bodys_own_savepoint_is_no_fault() {
     let shop = Shop::open(1).await;
@@ -208,9 +243,9 @@ async fn a_permanent_failure_is_not_recorded_where_the_body_ended_its_transactio
     );
 }
 
-#[idem_runtime::idempotent(namespace = "payments", operation = "pay", failures = "record")]
+#[idempotent(namespace = "payments", operation = "pay", failures = "record")]
 async fn commit_and_decline(
-    tx: &mut sqlx::postgres::PgTransaction<'_>,
+    tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<(), PayError> {
