@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::Transaction;
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::request::Request;
 use super::unit::{State, Unit};
@@ -20,6 +21,8 @@ pub struct Claim<'u, DB: Backend> {
     pub(super) state: &'u mut State,
     /// Whether BEGIN and COMMIT are ours.
     pub(super) own: bool,
+    /// How deep in the driver's count of transactions it is.
+    pub(super) depth: usize,
     /// `None`: a call without a key.
     pub(super) held: Option<Held>,
     /// The spent record whose place ours takes.
@@ -116,6 +119,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         request: request.recorded_request().map(<[u8]>::to_vec),
     };
     let mut claim = Claim {
+        depth: depth::<DB>(&tx),
         tx,
         state,
         own,
@@ -193,10 +197,16 @@ fn wait_or<'u, DB: Backend>(
     }
 }
 
-/// Ends the transaction at once: a dropped one only queues its ROLLBACK. If this fails the unit
-/// stays armed.
+/// How many transactions and savepoints of the driver's are open on a connection.
+pub(super) fn depth<DB: Backend>(conn: &DB::Connection) -> usize {
+    DB::TransactionManager::get_transaction_depth(conn)
+}
+
+/// Ends the transaction at once: a dropped one only queues its ROLLBACK. If this fails, or what it
+/// ended was only a savepoint that a body left, the unit stays armed.
 pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) {
-    if tx.rollback().await.is_ok() {
+    let outermost = depth::<DB>(&tx) <= 1;
+    if tx.rollback().await.is_ok() && outermost {
         state.armed = false;
     }
 }

@@ -1,11 +1,13 @@
 //! Ending a claim: record and commit, or roll back.
 
 use sqlx::Transaction;
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::answer::Answer;
-use super::claim::{self, Claim};
+use super::claim::{self, Claim, depth};
 use super::contract::Contract;
 use super::unit::State;
+use crate::error::Error;
 use crate::payload;
 use crate::record::Status;
 use crate::store::{Ask, Backend, CommitError, Entry, Session, Written};
@@ -33,11 +35,17 @@ pub(super) enum Ending<T, E> {
 
 /// The body returned `Ok`.
 pub(super) async fn succeeded<DB: Backend, T, E>(
-    claim: Claim<'_, DB>,
+    mut claim: Claim<'_, DB>,
     value: T,
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
+    if !is_innermost(&mut claim).await {
+        return undo(claim, Answer::Refused(Error::TransactionEnded)).await;
+    }
     if claim.held.is_none() {
+        if let Err(refusal) = DB::prove(&mut claim.tx).await {
+            return undo(claim, Answer::Refused(refusal)).await;
+        }
         let Claim { tx, state, own, .. } = claim;
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }
@@ -49,10 +57,12 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
 
 /// The body returned `Err`.
 pub(super) async fn failed<DB: Backend, T, E>(
-    claim: Claim<'_, DB>,
+    mut claim: Claim<'_, DB>,
     error: E,
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
+    // Those that it gave up half-way are undone with it.
+    is_innermost(&mut claim).await;
     let permanent = claim.held.as_ref().and_then(|_| contract.permanent(&error));
     if let Some(failure) = permanent {
         return match payload::encode(claim.sheet.operation.name(), &failure) {
@@ -78,6 +88,25 @@ async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> 
     Ending::Answered(answer)
 }
 
+/// Rolls back the transactions that the body began inside its own and never ended (it forgot them:
+/// dropped ones are rolled back). Says whether the body's own is now the innermost. If not, one step
+/// back or forward would be another transaction's: COMMIT would release a savepoint and report
+/// success.
+async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
+    let mut innermost = true;
+    while depth::<DB>(&claim.tx) > claim.depth {
+        innermost = false;
+        if DB::TransactionManager::rollback(&mut claim.tx)
+            .await
+            .is_err()
+        {
+            // The driver goes on counting it: nothing more can be ended by level.
+            break;
+        }
+    }
+    innermost && depth::<DB>(&claim.tx) == claim.depth
+}
+
 /// Rolls back what a body has left.
 async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) {
     DB::reopen(&mut tx).await;
@@ -99,6 +128,7 @@ async fn record<DB: Backend, T, E>(
         replaces,
         attempt,
         sheet,
+        ..
     } = claim
     else {
         return Ending::Answered(answer);

@@ -92,6 +92,10 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
     let mut tries = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
+        // Not left to the timeout: a pool that is closed answers at once, however late it is.
+        if left.is_zero() {
+            return Answer::Refused(Error::CommitUnknown(lost.into()));
+        }
         match tokio::time::timeout(left, verdict(unit, request, ask)).await {
             Ok(Ok(Verdict::Executed)) => return answer,
             Ok(Ok(Verdict::RolledBack)) => return Answer::Refused(Error::Unavailable(lost.into())),

@@ -67,6 +67,11 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
 
+    /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
+    /// say so itself.
+    #[doc(hidden)]
+    fn prove(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// COMMIT of a unit of work begun by [`Backend::open`].
     #[doc(hidden)]
     fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;

@@ -1,8 +1,12 @@
 //! Bodies that do what a body may not do: each is told so, and nothing is recorded without its effect.
 
-use idem_runtime::{Error, IdempotencyKey};
-use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_then, pay_whatever};
+use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_tests::postgres::payments::{
+    Paid, Pay, PayError, charge, fail_to_pay, pay, pay_then, pay_whatever,
+};
 use idem_tests::postgres::{Shop, fresh_key};
+use sqlx::postgres::PgTransaction;
+use sqlx::{Acquire as _, AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
@@ -139,6 +143,78 @@ async fn a_body_that_swallows_a_failed_statement_is_told_so_and_nothing_is_kept(
     shop.assert_one_effect(&key).await;
 }
 
+#[idempotent(
+    namespace = "payments",
+    key = key,
+    key_required = false,
+    skip(name, sql)
+)]
+async fn pay_without_a_key(
+    tx: &mut PgTransaction<'_>,
+    key: Option<&IdempotencyKey>,
+    name: &IdempotencyKey,
+    cmd: &Pay,
+    sql: &str,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, name, cmd).await?;
+    let _ = tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await;
+    Ok(paid)
+}
+
+/// COMMIT of an aborted transaction, and of none, reports success.
+#[tokio::test]
+async fn a_body_without_a_key_is_not_answered_with_what_is_not_committed_either() {
+    let shop = Shop::open(1).await;
+    for sql in ["SELECT 1 / 0", "ROLLBACK"] {
+        let name = fresh_key();
+        let refusal = pay_without_a_key(&shop.pool, None, &name, &CMD, sql).await;
+        let refusal = refusal.expect_err("its writes are gone").refusal();
+        assert!(
+            matches!(refusal, Error::TransactionAborted | Error::TransactionEnded),
+            "{sql}: {refusal:?}"
+        );
+        assert_eq!(shop.payments(&name).await, 0, "{sql}");
+        let paid = pay_without_a_key(&shop.pool, None, &name, &CMD, "SELECT 1").await;
+        paid.expect("the pool is usable");
+        assert_eq!(shop.payments(&name).await, 1, "{sql}");
+    }
+}
+
+#[idempotent(namespace = "payments", operation = "pay", skip(and))]
+async fn pay_and_forget(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+    and: Result<(), PayError>,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, key, cmd).await?;
+    std::mem::forget(tx.begin().await?);
+    std::mem::forget(tx.begin().await?);
+    and.map(|()| paid)
+}
+
+/// sqlx ends transactions by its count of them: with one forgotten inside, its COMMIT releases a
+/// savepoint and reports success, and its ROLLBACK leaves the transaction open.
+#[tokio::test]
+async fn a_transaction_that_the_body_forgot_is_told_and_nothing_is_kept() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let refusal = pay_and_forget(&shop.pool, &key, &CMD, Ok(())).await;
+    let refusal = refusal.expect_err("it could not be committed").refusal();
+    assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
+    let failed = pay_and_forget(&shop.pool, &key, &CMD, Err(PayError::BankDown)).await;
+    assert!(matches!(failed, Err(PayError::BankDown)), "{failed:?}");
+    shop.assert_no_effect(&key).await;
+
+    // Not an inner transaction of one that nobody will end.
+    let mut tx = shop.pool.begin().await.expect("the pool is usable");
+    let refusal = pay_and_forget(&mut tx, &key, &CMD, Ok(())).await;
+    assert!(refusal.is_err(), "{refusal:?}");
+    pay(&mut tx, &key, &CMD).await.expect("the key is fresh");
+    tx.commit().await.expect("it is the caller's");
+    shop.assert_one_effect(&key).await;
+}
+
 #[tokio::test]
 async fn a_failed_statement_under_the_bodys_own_savepoint_is_no_fault() {
     let shop = Shop::open(1).await;
@@ -167,9 +243,9 @@ async fn a_permanent_failure_is_not_recorded_where_the_body_ended_its_transactio
     );
 }
 
-#[idem_runtime::idempotent(namespace = "payments", operation = "pay", failures = "record")]
+#[idempotent(namespace = "payments", operation = "pay", failures = "record")]
 async fn commit_and_decline(
-    tx: &mut sqlx::postgres::PgTransaction<'_>,
+    tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<(), PayError> {

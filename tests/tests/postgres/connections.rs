@@ -3,7 +3,7 @@
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
-use sqlx::postgres::PgTransaction;
+use sqlx::postgres::{PgConnectOptions, PgTransaction};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
@@ -162,6 +162,25 @@ async fn a_missing_table_is_a_fault_of_the_schema_and_the_body_does_not_run() {
     drop(connection);
     pay(&shop.pool, &key, &CMD).await.expect("a table is there");
     shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn a_host_or_user_that_no_url_can_bear_is_no_panic() {
+    let nowhere = PgConnectOptions::new_without_pgpass().port(1);
+    for options in [
+        nowhere.clone().host("::1"),
+        nowhere.clone().host("fe80::1%lo"),
+        nowhere.host("127.0.0.1").username("a/b?c#d@e:f"),
+    ] {
+        let pool = sqlx::postgres::PgPoolOptions::new()
+            .acquire_timeout(std::time::Duration::from_millis(50))
+            .connect_lazy_with(options);
+        let refusal = pay(&pool, &fresh_key(), &CMD)
+            .await
+            .expect_err("nobody is there")
+            .refusal();
+        assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+    }
 }
 
 #[tokio::test]

@@ -188,3 +188,24 @@ async fn a_server_that_is_not_there_fails_closed() {
     connection = PgConnection::connect_with(link.shop.database.options()).await;
     assert!(connection.is_ok());
 }
+
+/// A pool that is closed answers at once, and never another thing.
+#[tokio::test]
+async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_not_hang() {
+    let link = Link::up().await;
+    link.proxy.next_commit(Fate::Swallow);
+    let shut_down = async {
+        link.proxy.met().await;
+        let close = link.pool.close();
+        // Closed from now on; what is returned here only waits for the connection.
+        drop(close);
+        assert!(link.pool.is_closed());
+        link.proxy.cut();
+    };
+    let call = async { tokio::join!(link.pay_through(), shut_down).0 };
+    let paid = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
+    let refusal = paid.expect("it ends").expect_err("nobody can be asked");
+    let refusal = refusal.refusal();
+    assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
+    assert!(link.retry().await.replayed());
+}

@@ -1,11 +1,12 @@
 //! Handlers that call handlers.
 
-use idem_runtime::Error;
-use sqlx::SqlitePool;
+use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
+use idem_tests::sqlite::{Journal, Sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteTransaction};
+use sqlx::{AssertSqlSafe, SqlitePool};
 
 use crate::payments::{
-    Books, JOURNALS, PayError, count, create_tables, key, pay, pay_and, refused,
+    Books, JOURNALS, Paid, PayError, count, create_tables, insert, key, pay, pay_and, refused,
 };
 
 /// Nests the same identity in the body's own transaction, hands the refusal on, and then does
@@ -108,4 +109,41 @@ async fn a_child_key_is_a_step_of_its_parent() {
             .expect("a replay")
             .replayed()
     );
+}
+
+/// [`pay`], by another spelling of its table.
+#[idempotent(namespace = "payments", operation = "pay", table = "main.idem_record")]
+async fn pay_in_full(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    cents: i64,
+) -> Result<Paid, PayError> {
+    Ok(insert(tx, key, cents).await?)
+}
+
+/// Two spellings have two marks, so nesting is not seen: the primary key must refuse the outer
+/// record, also where the table's definition says, in a way that is not seen either, to replace.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_identity_by_two_spellings_of_its_table_has_no_effect() {
+    let arbiter = "PRIMARY KEY (namespace, scope, key)";
+    for end in ["", "ON/**/CONFLICT REPLACE", "ON/**/CONFLICT IGNORE"] {
+        let db = Sqlite::fresh(Journal::Wal);
+        let pool = db.pool(1);
+        let table = schema::sqlite().replace(arbiter, &format!("{arbiter} {end}"));
+        let payment = "CREATE TABLE payment (id INTEGER PRIMARY KEY, key TEXT, cents INTEGER)";
+        for sql in [table.as_str(), payment] {
+            sqlx::raw_sql(AssertSqlSafe(sql))
+                .execute(&pool)
+                .await
+                .expect(end);
+        }
+        let key = key("a");
+        let nest = async |tx: &mut SqliteTransaction<'_>| {
+            pay_in_full(&mut *tx, &key, 5).await?;
+            Ok(())
+        };
+        let error = refused(pay_and(&pool, &key, 5, nest).await);
+        assert!(matches!(error, Error::RecordInvisible), "{end}: {error:?}");
+        assert_eq!(count(&pool, &key).await, (0, 0), "{end}");
+    }
 }

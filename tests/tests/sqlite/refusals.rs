@@ -116,6 +116,10 @@ async fn a_table_that_cannot_arbitrate_is_refused_before_the_body() {
             "PRIMARY KEY (namespace, scope, key) ON CONFLICT REPLACE",
             column,
         ),
+        (
+            "PRIMARY KEY (namespace, scope, key) ON\n  CONFLICT REPLACE",
+            column,
+        ),
         ("UNIQUE (namespace, scope, key)", "key TEXT"),
         (arbiter, "key TEXT NOT NULL COLLATE NOCASE"),
     ] {

@@ -130,7 +130,6 @@ impl Session for PgConnection {
         let named = keeps_statements(self, &held.ask);
         let held: bool = sqlx::query_scalar(AssertSqlSafe(sql::release()))
             .persistent(named)
-            .persistent(named)
             .bind(claim)
             .fetch_one(self)
             .await

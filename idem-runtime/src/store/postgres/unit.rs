@@ -1,6 +1,6 @@
 //! Units of work on PostgreSQL: begin, join, mark, commit.
 
-use sqlx::postgres::{PgConnection, Postgres};
+use sqlx::postgres::{PgConnectOptions, PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 
 use super::super::backend::{Backend, Opened};
@@ -13,7 +13,9 @@ use crate::outcome::Lock;
 impl Backend for Postgres {
     fn home(pool: &Pool<Self>) -> Result<Home, Error> {
         // Only a URL tells the capacity of the connections' statement cache.
-        let url = pool.connect_options().to_url_lossy();
+        // A URL of any host and user: not every one of them can be part of it (`::1`; sqlx panics).
+        let options = PgConnectOptions::clone(&pool.connect_options());
+        let url = options.host("any").username("any").to_url_lossy();
         let keeps_none = url
             .query_pairs()
             .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
@@ -65,6 +67,13 @@ impl Backend for Postgres {
 
     async fn reopen(_: &mut Transaction<'_, Self>) {
         // A ROLLBACK outside any transaction succeeds, with a warning.
+    }
+
+    async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
+        // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
+        // either.
+        tx.execute("SAVEPOINT idem_end").await.map_err(code::fold)?;
+        Ok(())
     }
 
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {

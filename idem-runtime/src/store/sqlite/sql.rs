@@ -55,7 +55,7 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
         ("", String::new())
     };
     format!(
-        "INSERT INTO {} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
+        "INSERT OR ABORT INTO {} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT {NOW}, {NOW} + ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 \
          WHERE (?15 IS NULL) = {} {conflict}{guard}",

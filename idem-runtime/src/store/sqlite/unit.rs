@@ -104,6 +104,11 @@ impl Backend for Sqlite {
         let _ = tx.execute("BEGIN").await;
     }
 
+    async fn prove(_: &mut Transaction<'_, Self>) -> Result<(), Error> {
+        // A failed statement does not abort a transaction, and COMMIT of none fails.
+        Ok(())
+    }
+
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
         // Readers (rollback journal) are waited for by the driver's busy handler, and what fails is
         // rolled back by the driver: its COMMIT alone keeps its count of transactions right

@@ -80,7 +80,10 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
     }
     // `PRIMARY KEY … ON CONFLICT REPLACE` would overwrite a rival's record instead of refusing
     // ours.
-    let overwrites = definition.to_ascii_uppercase().contains("ON CONFLICT");
+    // (Written so that this look does not see it, it is overruled: our INSERT says `OR ABORT`.)
+    let words = definition.to_ascii_uppercase();
+    let words: Vec<_> = words.split_ascii_whitespace().collect();
+    let overwrites = words.join(" ").contains("ON CONFLICT");
     if overwrites || !row.try_get::<bool, _>("arbiter").map_err(fold)? {
         return Err(SchemaFault::NoArbiter { table: named }.into());
     }
