@@ -52,6 +52,28 @@ impl Identity {
         &self.key
     }
 
+    /// What an external service knows this effect by: the same for every attempt of the key, another
+    /// for each step, and telling nothing of the key. The form of a UUID, version 8 (RFC 9562), over
+    /// 122 bits of a SHA-256: short and plain enough for every provider's header.
+    pub(crate) fn external_key(&self, step: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in [
+            "idem external key 1",
+            self.namespace(),
+            self.scope.as_str(),
+            self.key.as_str(),
+            step,
+        ] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        let key = uuid::Builder::from_custom_bytes(bytes).into_uuid();
+        key.hyphenated().to_string()
+    }
+
     /// The mark of this identity in one table.
     pub(crate) fn mark(&self, table: &str) -> Mark {
         let mut hash = Sha256::new();
@@ -129,6 +151,22 @@ mod tests {
         assert!(a.mark("t") != b.mark("t"));
         assert!(a.mark("t") != a.mark("u"));
         assert!(a.mark("t") == identity("n", "ab", "c").mark("t"));
+    }
+
+    #[test]
+    fn an_external_key_is_stable_and_differs_by_every_part_and_step() {
+        let key = identity("n", "ab", "c").external_key("");
+        // Stored with providers: it must never change.
+        assert_eq!(key, "b85a8937-1177-8ef4-9777-7d7161f66a97");
+        for other in [
+            identity("n", "a", "bc").external_key(""),
+            identity("m", "ab", "c").external_key(""),
+            identity("n", "", "c").external_key(""),
+            identity("n", "ab", "c").external_key("capture"),
+        ] {
+            assert_ne!(other, key);
+            assert_eq!(other.len(), 36);
+        }
     }
 
     #[test]

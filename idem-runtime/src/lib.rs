@@ -15,6 +15,7 @@ pub mod fast_check;
 pub mod fingerprint;
 mod identity;
 pub mod key;
+pub mod lease;
 mod outcome;
 mod payload;
 pub mod policy;
@@ -36,6 +37,7 @@ pub use self::engine::{
 pub use self::error::{Error, ErrorKind};
 pub use self::failure::{Failure, StoredFailure};
 pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
+pub use self::lease::{Attempt, LeaseSource};
 pub use self::purge::{PurgeWorker, Purged};
 pub use self::replay::Replayable;
 pub use self::spec::{DEFAULT_TABLE, Operation};

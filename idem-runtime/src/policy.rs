@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::{Field, Invalid, Reason};
+
 /// How long a record lives when the operation does not say: 24 hours.
 pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 
@@ -17,6 +19,12 @@ pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// When a caller refused as in flight should try again, where nothing better is known: 1 second.
 pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The shortest lease that an operation may ask for: 1 second.
+pub const MIN_LEASE: Duration = Duration::from_secs(1);
+
+/// The longest lease that an operation may ask for: 24 hours.
+pub const MAX_LEASE: Duration = Duration::from_hours(24);
 
 /// What a duplicate gets while the first attempt is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +60,79 @@ pub enum Expiry {
     Strict,
 }
 
+/// What becomes of a key whose lease lapsed: its attempt crashed, hung, or lost the database for the
+/// whole lease, and nobody knows whether its effect happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLapse {
+    /// It waits for somebody to find out: the first caller who sees the lapse makes the record
+    /// *unknown* for all, and gets [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). The safe
+    /// reading: no effect happens twice.
+    #[default]
+    Unknown,
+    /// The next caller takes over and runs the body again. Right where the effect is safe to repeat:
+    /// the provider knows [`external_key`](crate::Attempt::external_key), or a second mail is better
+    /// than none.
+    Retry,
+}
+
+/// Lease mode: for how long an attempt owns its key without a sign of life, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    duration: Duration,
+    on_lapse: OnLapse,
+}
+
+impl Lease {
+    /// A lease of [`MIN_LEASE`] to [`MAX_LEASE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] of [`Field::Lease`] for a shorter or longer one.
+    pub fn new(duration: Duration, on_lapse: OnLapse) -> Result<Self, Invalid> {
+        let reason = if duration < MIN_LEASE {
+            Reason::TooShortTime {
+                limit: MIN_LEASE,
+                found: duration,
+            }
+        } else if duration > MAX_LEASE {
+            Reason::TooLongTime {
+                limit: MAX_LEASE,
+                found: duration,
+            }
+        } else {
+            return Ok(Self { duration, on_lapse });
+        };
+        Err(Invalid::new(Field::Lease, reason))
+    }
+
+    /// The same in a constant, where a fault is a compile error.
+    pub(crate) const fn constant(duration: Duration, on_lapse: OnLapse) -> Self {
+        assert!(
+            duration.as_millis() >= MIN_LEASE.as_millis(),
+            "a lease is at least 1 second"
+        );
+        assert!(
+            duration.as_nanos() <= MAX_LEASE.as_nanos(),
+            "a lease is at most 24 hours"
+        );
+        Self { duration, on_lapse }
+    }
+
+    /// For how long an attempt owns its key from its claim, and from each sign of life on.
+    pub const fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// What becomes of the key when the lease lapses.
+    pub const fn on_lapse(&self) -> OnLapse {
+        self.on_lapse
+    }
+
+    /// As stores count: microseconds.
+    pub(crate) fn micros(&self) -> i64 {
+        i64::try_from(self.duration.as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
 /// Everything an operation asks of the library, apart from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,6 +152,8 @@ pub struct Policy {
     pub key_required: bool,
     /// Whether requests are compared at all.
     pub fingerprint: bool,
+    /// Lease mode; `None` is atomic mode.
+    pub lease: Option<Lease>,
 }
 
 impl Policy {
@@ -83,6 +166,7 @@ impl Policy {
         record_request: false,
         key_required: true,
         fingerprint: true,
+        lease: None,
     };
 }
 

@@ -17,6 +17,8 @@ pub use crate::failure::derived::{
 };
 pub use crate::spec::Operation;
 
+pub use crate::lease::run::{Arrival, LeasedCall, leased, run};
+
 use crate::error::Invalid;
 use crate::key::{IdempotencyKey, Minter};
 use crate::replay::Replayable;

@@ -16,11 +16,10 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::Backend;
+use crate::store::{Backend, Lent};
 use crate::telemetry::TARGET;
 
 /// The time between two sweeps when none is given: 1 hour.
@@ -219,29 +218,6 @@ impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
             .field("batch", &self.batch)
             .field("pause", &self.pause)
             .finish_non_exhaustive()
-    }
-}
-
-/// A pooled connection that is closed, and not handed back, unless its batch came to its end.
-struct Lent<DB: Backend> {
-    conn: PoolConnection<DB>,
-    is_clean: bool,
-}
-
-impl<DB: Backend> Lent<DB> {
-    async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
-        Ok(Self {
-            conn: pool.acquire().await.map_err(DB::fold)?,
-            is_clean: false,
-        })
-    }
-}
-
-impl<DB: Backend> Drop for Lent<DB> {
-    fn drop(&mut self) {
-        if !self.is_clean {
-            self.conn.close_on_drop();
-        }
     }
 }
 

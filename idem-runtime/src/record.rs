@@ -79,7 +79,7 @@ impl fmt::Display for AttemptId {
 }
 
 /// What a record says of its operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
     /// The body succeeded; `result` holds what it returned.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::key::limits;
-use crate::policy::{Expiry, Failures, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
+use crate::policy::{
+    Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, OnLapse, Policy,
+};
 
 /// The table that an operation records in when it names none.
 pub const DEFAULT_TABLE: &str = "idem_record";
@@ -120,6 +122,21 @@ impl Operation {
     #[must_use]
     pub const fn strict_expiry(mut self) -> Self {
         self.policy.expiry = Expiry::Strict;
+        self
+    }
+
+    /// Lease mode, for effects that no database can roll back: the claim is committed before the
+    /// body runs, and the attempt owns its key for `lease` from then and from each sign of life on.
+    /// Run with [`Operation::run_leased`].
+    ///
+    /// The request is kept in the record from the claim on, for whoever has to find an unknown
+    /// outcome out.
+    ///
+    /// # Panics
+    /// If below 1 second or above 24 hours.
+    #[must_use]
+    pub const fn lease(mut self, lease: Duration, on_lapse: OnLapse) -> Self {
+        self.policy.lease = Some(Lease::constant(lease, on_lapse));
         self
     }
 

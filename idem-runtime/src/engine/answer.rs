@@ -2,12 +2,12 @@
 
 use super::contract::Contract;
 use crate::error::Error;
-use crate::outcome::Decision;
+use crate::outcome::{Decision, unknown};
 use crate::record::Record;
 use crate::replay::Replayable;
 
 /// How a call ends.
-pub(super) enum Answer<T, E> {
+pub(crate) enum Answer<T, E> {
     /// The body ran and its effect is committed.
     Executed(T),
     /// The body ran without a key and its effect is committed.
@@ -26,9 +26,12 @@ pub(super) enum Answer<T, E> {
 
 impl<T, E> Answer<T, E> {
     /// What a decision that does not run the body answers. `or` is the refusal for one that would.
-    pub(super) fn of(decision: Decision, or: impl FnOnce() -> Error) -> Self {
+    pub(crate) fn of(decision: Decision, or: impl FnOnce() -> Error) -> Self {
         match decision {
-            Decision::Run { .. } => Self::Refused(or()),
+            Decision::Run { .. } | Decision::TakeOver { .. } | Decision::Held { .. } => {
+                Self::Refused(or())
+            }
+            Decision::Lapse(record) => Self::Refused(unknown(&record)),
             Decision::Replay(record) => Self::Replayed(record),
             Decision::ReplayFailure(record) => Self::FailureReplayed(record),
             Decision::Refuse(error) => Self::Refused(error),
@@ -36,7 +39,7 @@ impl<T, E> Answer<T, E> {
     }
 
     /// One word for the event.
-    pub(super) fn outcome(&self) -> &'static str {
+    pub(crate) fn outcome(&self) -> &'static str {
         match self {
             Self::Executed(_) => "executed",
             Self::Unkeyed(_) => "unkeyed",
@@ -46,12 +49,14 @@ impl<T, E> Answer<T, E> {
             Self::Failed(_) => "failed",
             Self::Refused(Error::InFlight { .. }) => "in_flight",
             Self::Refused(Error::Mismatch(_)) => "mismatch",
+            Self::Refused(Error::OutcomeUnknown { .. }) => "unknown",
+            Self::Refused(Error::LeaseLost) => "lease_lost",
             Self::Refused(_) => "refused",
         }
     }
 
     /// When the replayed record was written, if one is replayed.
-    pub(super) fn record(&self) -> Option<&Record> {
+    pub(crate) fn record(&self) -> Option<&Record> {
         match self {
             Self::Replayed(record) | Self::FailureReplayed(record) => Some(record),
             _ => None,
@@ -59,7 +64,7 @@ impl<T, E> Answer<T, E> {
     }
 
     /// The library's refusal, if it is one.
-    pub(super) fn refusal(&self) -> Option<&Error> {
+    pub(crate) fn refusal(&self) -> Option<&Error> {
         match self {
             Self::Refused(error) => Some(error),
             _ => None,
@@ -67,7 +72,7 @@ impl<T, E> Answer<T, E> {
     }
 
     /// The handler's own `Result`.
-    pub(super) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
+    pub(crate) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
         match self {
             Self::Executed(value) | Self::Unkeyed(value) => Ok(Replayable::first(value)),
             Self::Replayed(record) => contract.replay(&record),

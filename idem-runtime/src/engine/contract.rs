@@ -87,6 +87,15 @@ pub struct Contract<T, E> {
     failures: Option<Failures<E>>,
 }
 
+// Function pointers, whatever `T` and `E` are.
+impl<T, E> Clone for Contract<T, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, E> Copy for Contract<T, E> {}
+
 type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
 type Reads<T> = fn(&Record) -> Result<T, Error>;
 type Lifts<E> = fn(Error) -> E;

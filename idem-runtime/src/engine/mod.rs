@@ -1,6 +1,6 @@
 //! The engine: one call of one handler, from what the caller passes to what it gets.
 
-mod answer;
+pub(crate) mod answer;
 mod claim;
 pub(crate) mod contract;
 mod ending;

@@ -162,12 +162,18 @@ impl Request {
         }
     }
 
+    /// The canonical request, whether or not the operation keeps it; `None` if it compares nothing.
+    pub(crate) fn canonical(&self) -> Option<&[u8]> {
+        self.canonical.as_deref()
+    }
+
     pub(crate) fn question(&self) -> Question<'_> {
         Question {
             namespace: self.operation.namespace(),
             operation: self.operation.name(),
             request: self.canonical.as_deref(),
             expiry: self.operation.policy().expiry,
+            lessee: None,
         }
     }
 }

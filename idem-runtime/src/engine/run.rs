@@ -47,7 +47,8 @@ impl Operation {
     /// # Errors
     /// The body's own error, after everything is rolled back; or an [`Error`] of the library's by
     /// `From`. [`Error::FailurePolicy`] if this operation records failures: that is
-    /// [`Operation::run_recording`]'s.
+    /// [`Operation::run_recording`]'s; [`Error::LeasePolicy`] if it has a lease: that is
+    /// [`Operation::run_leased`]'s.
     pub async fn run<'c, DB, K, Q, T, E, F>(
         &self,
         db: impl Begin<'c, Transaction<'c, DB>>,
@@ -110,6 +111,12 @@ impl Operation {
         Q: Serialize + ?Sized,
         F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
     {
+        if self.policy().lease.is_some() {
+            return Err(contract.lift(Error::LeasePolicy {
+                operation: self.name().into(),
+                leased: true,
+            }));
+        }
         let mut call = Request::new(*self);
         call.key(key);
         call.projection(request);

@@ -24,27 +24,27 @@ pub struct Unit<'c, DB: Backend> {
 
 /// What a unit remembers between its attempts.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Whether the connection's state is not known.
-    pub(super) armed: bool,
+    pub(crate) armed: bool,
     /// Wait this long, without a connection, before the next attempt.
-    pub(super) pause: Option<Duration>,
+    pub(crate) pause: Option<Duration>,
     /// When waiting ends.
-    pub(super) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     /// How often this call has waited.
-    pub(super) waits: u32,
+    pub(crate) waits: u32,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
-    pub(super) failed: Option<Error>,
+    pub(crate) failed: Option<Error>,
 }
 
 impl State {
     /// Whether to try again after a momentary lock; arranges the pause.
-    pub(super) fn hold_on(&mut self) -> bool {
+    pub(crate) fn hold_on(&mut self) -> bool {
         self.wait(HOLD_ON)
     }
 
     /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
-    pub(super) fn wait(&mut self, wait: Duration) -> bool {
+    pub(crate) fn wait(&mut self, wait: Duration) -> bool {
         let now = Instant::now();
         let deadline = *self.deadline.get_or_insert(now + wait);
         if now >= deadline {
@@ -61,7 +61,7 @@ impl State {
 const HOLD_ON: Duration = Duration::from_secs(5);
 
 /// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
-pub(super) fn pause(n: u32) -> Duration {
+pub(crate) fn pause(n: u32) -> Duration {
     Duration::from_millis(2 << n.min(5))
 }
 

@@ -58,6 +58,8 @@ pub enum Field {
     ChildLabel,
     /// How long a record is kept.
     Retention,
+    /// For how long an attempt owns its key.
+    Lease,
     /// A compared parameter of a handler, by name.
     Parameter(Cow<'static, str>),
     /// The request as a whole.
@@ -75,6 +77,7 @@ impl fmt::Display for Field {
             Self::KeyPart(index) => write!(f, "key part {index}"),
             Self::ChildLabel => f.write_str("child label"),
             Self::Retention => f.write_str("retention"),
+            Self::Lease => f.write_str("lease"),
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),
         }
@@ -135,6 +138,13 @@ pub enum Reason {
         /// What was given.
         found: Duration,
     },
+    /// A time below its limit.
+    TooShortTime {
+        /// The shortest that is allowed.
+        limit: Duration,
+        /// What was given.
+        found: Duration,
+    },
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
     Identifier,
     /// The value could not be serialized; the message is the serializer's.
@@ -180,6 +190,12 @@ impl fmt::Display for Reason {
                 "is {} seconds long; the limit is {}",
                 found.as_secs(),
                 limit.as_secs()
+            ),
+            Self::TooShortTime { limit, found } => write!(
+                f,
+                "is {} milliseconds long; the least is {}",
+                found.as_millis(),
+                limit.as_millis()
             ),
             Self::Identifier => {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")

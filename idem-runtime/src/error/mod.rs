@@ -12,6 +12,8 @@ mod schema;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 pub use self::database::DatabaseError;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::mismatch::Mismatch;
@@ -66,11 +68,44 @@ pub enum Error {
     RecordedFailure(Box<StoredFailure>),
 
     /// An earlier attempt lapsed and nobody knows whether its effect happened; it waits for
-    /// reconciliation.
+    /// reconciliation ([`Bound::look_up`](crate::store::Bound::look_up) finds it).
     #[error(
-        "the outcome of an earlier attempt with this idempotency key is unknown and waits for reconciliation"
+        "the outcome of attempt {attempt_id} at operation `{operation}` is unknown and waits for reconciliation"
     )]
-    OutcomeUnknown,
+    OutcomeUnknown {
+        /// The operation that the attempt was at.
+        operation: String,
+        /// Names the attempt; its record carries it.
+        attempt_id: Uuid,
+        /// Which attempt of the key it was, from 1.
+        attempt: i32,
+    },
+
+    /// The lease is another attempt's by now, or its outcome was settled without this one. What this
+    /// attempt would have written is not written.
+    ///
+    /// Its effect outside the database may have happened. A retry with the same key gets what became
+    /// of the key.
+    #[error("the lease on this idempotency key was lost")]
+    LeaseLost,
+
+    /// A lease was asked for, or ended, inside a transaction, which could take it back. Nothing was
+    /// written.
+    #[error("a lease outlives any transaction: use a connection that has none open")]
+    LeaseInTransaction,
+
+    /// An operation with a lease was run as one without, or the other way round.
+    #[error("operation `{operation}` {}", if *.leased {
+        "takes a lease: call `run_leased`"
+    } else {
+        "takes no lease: give it one with `Operation::lease`, or call `run`"
+    })]
+    LeasePolicy {
+        /// The operation called.
+        operation: Cow<'static, str>,
+        /// Whether the operation has a lease.
+        leased: bool,
+    },
 
     /// A handler called a handler with its own identity (namespace, scope and key), in its own
     /// transaction.
@@ -249,7 +284,7 @@ impl Error {
             Self::Mismatch(_) => ErrorKind::Mismatch,
             Self::InFlight { .. } => ErrorKind::InFlight,
             Self::RecordedFailure(_) => ErrorKind::RecordedFailure,
-            Self::OutcomeUnknown => ErrorKind::OutcomeUnknown,
+            Self::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
             Self::ScopeMissing { .. }
             | Self::NestedSameKey
             | Self::AlreadyInTransaction
@@ -260,8 +295,11 @@ impl Error {
             | Self::RecordNotWritten
             | Self::NotStorable { .. }
             | Self::Schema(_)
+            | Self::LeaseInTransaction
+            | Self::LeasePolicy { .. }
             | Self::FailurePolicy { .. } => ErrorKind::Misuse,
-            Self::TransactionLost(_)
+            Self::LeaseLost
+            | Self::TransactionLost(_)
             | Self::FreshTransactionNeeded
             | Self::CommitUnknown(_)
             | Self::Busy(_) => ErrorKind::Transient,
@@ -303,56 +341,4 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_passing_conditions_are_retryable() {
-        assert!(
-            Error::InFlight {
-                retry_after: Duration::from_secs(1)
-            }
-            .is_retryable()
-        );
-        assert!(Error::FreshTransactionNeeded.is_retryable());
-        assert!(!Error::NestedSameKey.is_retryable());
-        assert!(!Error::TransactionEnded.is_retryable());
-        assert!(
-            !Error::UnknownState {
-                what: "status",
-                value: 9
-            }
-            .is_retryable()
-        );
-    }
-
-    #[test]
-    fn statuses_are_those_of_the_draft() {
-        assert_eq!(
-            Error::KeyMissing {
-                operation: "pay".into()
-            }
-            .status(),
-            400
-        );
-        assert_eq!(
-            Error::InFlight {
-                retry_after: Duration::from_secs(1)
-            }
-            .status(),
-            409
-        );
-        assert_eq!(Error::OutcomeUnknown.status(), 409);
-        assert_eq!(Error::NestedSameKey.status(), 500);
-    }
-
-    #[test]
-    fn only_an_attempt_in_flight_says_when_to_come_back() {
-        let wait = Duration::from_millis(250);
-        assert_eq!(
-            Error::InFlight { retry_after: wait }.retry_after(),
-            Some(wait)
-        );
-        assert_eq!(Error::FreshTransactionNeeded.retry_after(), None);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Mismatch};
 use crate::fingerprint::Fingerprint;
-use crate::policy::{DEFAULT_RETRY_AFTER, Expiry};
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// What the store showed at one moment.
@@ -46,16 +46,41 @@ pub(crate) struct Question<'a> {
     pub(crate) request: Option<&'a [u8]>,
     /// How a record past its retention is read.
     pub(crate) expiry: Expiry,
+    /// Who asks for a lease; `None` in atomic mode, which takes no lapsed lease over.
+    pub(crate) lessee: Option<Lessee>,
+}
+
+/// An attempt that asks for a lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lessee {
+    /// That attempt: a lease that carries it is its own, by a claim whose answer was lost.
+    pub(crate) attempt_id: AttemptId,
+    /// What it makes of a lapsed lease.
+    pub(crate) on_lapse: OnLapse,
 }
 
 /// What the sighting means.
 #[derive(Debug)]
-pub(crate) enum Decision {
+pub enum Decision {
     /// Run the body.
     Run {
         /// The spent record whose place the new one takes, if any.
         replaces: Option<AttemptId>,
         /// The number of the attempt, from 1.
+        attempt: i32,
+    },
+    /// Take a lapsed lease over, and run the body.
+    TakeOver {
+        /// The attempt whose lease it was.
+        lapsed: AttemptId,
+        /// The number of the new attempt.
+        attempt: i32,
+    },
+    /// Make a lapsed lease unknown, and say so.
+    Lapse(Box<Record>),
+    /// Run the body: the lease is this attempt's already.
+    Held {
+        /// The number of the attempt.
         attempt: i32,
     },
     /// Answer with the recorded result.
@@ -67,7 +92,7 @@ pub(crate) enum Decision {
 }
 
 /// Decides. In order: an expired or released record counts as absent; then mismatch, completed,
-/// failed, unknown, live or lapsed lease; and without a record: nested, lock refused, fresh.
+/// failed, unknown, live or lapsed lease, which only a lessee does something about; and without a record: nested, lock refused, fresh.
 pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     let Sighting { record, lock, now } = sighting;
     let mut spent = None;
@@ -113,15 +138,43 @@ fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Deci
     match record.status {
         Status::Completed => Decision::Replay(Box::new(record)),
         Status::Failed => Decision::ReplayFailure(Box::new(record)),
-        Status::Unknown => Decision::Refuse(Error::OutcomeUnknown),
-        Status::InProgress | Status::Released => Decision::Refuse(Error::InFlight {
-            // A lapsed lease is never taken over from here; whoever may do so comes back soon.
-            retry_after: record
-                .locked_until
-                .map(|until| until.since(now))
-                .filter(|left| !left.is_zero())
-                .unwrap_or(DEFAULT_RETRY_AFTER),
+        Status::Unknown => Decision::Refuse(unknown(&record)),
+        Status::InProgress | Status::Released => decide_lease(record, now, question.lessee),
+    }
+}
+
+/// A lease, live or lapsed. At its very end it has lapsed: `locked_until` is the first moment that is
+/// not its owner's.
+fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decision {
+    let left = record
+        .locked_until
+        .map(|until| until.since(now))
+        .filter(|left| !left.is_zero());
+    let has_lapsed = record.locked_until.is_some() && left.is_none();
+    match lessee {
+        Some(lessee) if lessee.attempt_id == record.attempt_id => Decision::Held {
+            attempt: record.attempt,
+        },
+        Some(lessee) if has_lapsed => match lessee.on_lapse {
+            OnLapse::Retry => Decision::TakeOver {
+                lapsed: record.attempt_id,
+                attempt: record.attempt.saturating_add(1),
+            },
+            OnLapse::Unknown => Decision::Lapse(Box::new(record)),
+        },
+        // Without an end (no schema of ours) it is held for ever, and not up for grabs.
+        _ => Decision::Refuse(Error::InFlight {
+            retry_after: left.unwrap_or(DEFAULT_RETRY_AFTER),
         }),
+    }
+}
+
+/// What a caller is told of a record whose outcome is unknown.
+pub(crate) fn unknown(record: &Record) -> Error {
+    Error::OutcomeUnknown {
+        operation: record.operation.clone(),
+        attempt_id: record.attempt_id.as_uuid(),
+        attempt: record.attempt,
     }
 }
 

@@ -1,10 +1,14 @@
 //! What asking the store comes to.
 
 mod decide;
+mod fence;
 mod typed;
 
-pub(crate) use self::decide::{Decision, Lock, Question, Sighting, decide};
+pub(crate) use self::decide::{Decision, Lessee, Lock, Question, Sighting, decide, unknown};
+pub(crate) use self::fence::Change;
 pub use self::typed::{Outcome, TypedMismatch};
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ fn question(request: Option<&[u8]>, expiry: Expiry) -> Question<'_> {
         operation: "pay",
         request,
         expiry,
+        lessee: None,
     }
 }
 
@@ -96,7 +97,7 @@ fn a_record_decides_whatever_the_lock_said() {
         ));
         assert!(matches!(
             ask(Some(record(Status::Unknown)), lock),
-            Decision::Refuse(Error::OutcomeUnknown)
+            Decision::Refuse(Error::OutcomeUnknown { .. })
         ));
         assert!(matches!(
             ask(Some(record(Status::InProgress)), lock),
@@ -221,7 +222,7 @@ fn a_lease_never_expires_and_is_never_taken_over_here() {
     unknown.locked_until = Some(Timestamp::from_micros(10));
     assert!(matches!(
         ask_with(Some(unknown), Lock::Granted, strict),
-        Decision::Refuse(Error::OutcomeUnknown)
+        Decision::Refuse(Error::OutcomeUnknown { .. })
     ));
 }
 

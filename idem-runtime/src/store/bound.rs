@@ -10,15 +10,16 @@ use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, limits, text};
-use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide};
+use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide, unknown};
 use crate::payload::{decode, encode, result_of, stored_failure};
+use crate::policy::DEFAULT_RETRY_AFTER;
 use crate::record::{AttemptId, Record, Status};
 
 /// A store on one connection. See [`Store`].
 #[derive(Debug)]
 pub struct Bound<'s, S, Req, Res> {
-    store: &'s Store<Req, Res>,
-    conn: &'s mut S,
+    pub(super) store: &'s Store<Req, Res>,
+    pub(super) conn: &'s mut S,
 }
 
 /// The right to record one result, good only in the transaction that made it. Ended by exactly one
@@ -79,6 +80,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             operation,
             request: Some(&canonical),
             expiry: self.store.expiry,
+            lessee: None,
         };
         let (sighting, held) = self.conn.claim(&ask).await?.split(ask);
         match decide(sighting, question) {
@@ -106,17 +108,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
                     attempt,
                 }))
             }
-            Decision::Replay(record) => Ok(Outcome::PriorResult {
-                value: result_of(&record)?,
-            }),
-            Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
-                error: stored_failure(&record)?,
-            }),
-            Decision::Refuse(Error::InFlight { retry_after }) => {
-                Ok(Outcome::InFlight { retry_after })
-            }
-            Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
-            Decision::Refuse(error) => Err(error),
+            decision => answered(decision),
         }
     }
 
@@ -176,7 +168,11 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         self.conn.purge(&self.store.table, limit).await
     }
 
-    fn identity(&self, key: &IdempotencyKey, operation: &str) -> Result<Identity, Error> {
+    pub(super) fn identity(
+        &self,
+        key: &IdempotencyKey,
+        operation: &str,
+    ) -> Result<Identity, Error> {
         match key.scope() {
             Some(scope) => Ok(Identity::new(
                 &self.store.namespace,
@@ -203,7 +199,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             request: claim.request.as_deref(),
             result: (!failed).then_some(payload),
             failure: failed.then_some(payload),
-            retention: i64::try_from(self.store.retention.as_micros()).unwrap_or(i64::MAX),
+            retention: self.store.retention_micros(),
             replaces: claim.replaces,
             attempt: claim.attempt,
         };
@@ -211,6 +207,32 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         match self.conn.write(&claim.held, &entry).await? {
             Written::Done => Ok(()),
             Written::Rival => Err(Error::FreshTransactionNeeded),
+        }
+    }
+}
+
+/// The outcome of a decision that runs nothing.
+pub(super) fn answered<C, Req, Res>(decision: Decision) -> Result<Outcome<C, Req, Res>, Error>
+where
+    Req: DeserializeOwned,
+    Res: DeserializeOwned,
+{
+    match decision {
+        Decision::Replay(record) => Ok(Outcome::PriorResult {
+            value: result_of(&record)?,
+        }),
+        Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
+            error: stored_failure(&record)?,
+        }),
+        Decision::Refuse(Error::InFlight { retry_after }) => Ok(Outcome::InFlight { retry_after }),
+        Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
+        Decision::Refuse(error) => Err(error),
+        Decision::Lapse(record) => Err(unknown(&record)),
+        // Whoever asked did not act on it: the key is not free for anybody else meanwhile.
+        Decision::Run { .. } | Decision::TakeOver { .. } | Decision::Held { .. } => {
+            Ok(Outcome::InFlight {
+                retry_after: DEFAULT_RETRY_AFTER,
+            })
         }
     }
 }

@@ -121,6 +121,10 @@ impl<Req, Res> Store<Req, Res> {
         self
     }
 
+    pub(super) fn retention_micros(&self) -> i64 {
+        i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
+    }
+
     /// The same store for other types.
     pub fn typed<Req2, Res2>(&self) -> Store<Req2, Res2> {
         Store {

@@ -3,11 +3,14 @@
 mod drivers;
 mod expiry;
 mod faults;
+mod fence;
 mod keys;
+mod leases;
 mod mismatch;
 mod outcomes;
 mod payloads;
 mod purge;
+mod reconcile;
 mod subject;
 mod tables;
 mod transactions;
@@ -106,4 +109,56 @@ stamp! {
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
     memory: Memory,
+}
+
+/// Makes a module of tests for each database that keeps leases.
+macro_rules! stamp_leases {
+    ($($name:ident: $subject:ident),+ $(,)?) => {
+        $(mod $name {
+            laws! { crate::subject::$subject:
+                leases::{
+                    a_lease_is_everybodys_to_see_before_its_effect,
+                    a_completed_lease_replays,
+                    a_lease_that_failed_for_good_replays_its_failure,
+                    a_released_lease_is_the_next_callers_and_counts_on,
+                    a_sign_of_life_gives_the_whole_lease_again,
+                    a_live_lease_is_never_taken,
+                    a_lapsed_lease_is_taken_over_under_retry,
+                    a_lapsed_lease_is_unknown_to_all_once_one_was_told_so,
+                    an_atomic_attempt_never_takes_a_lease_over,
+                    a_lease_is_not_had_while_an_atomic_attempt_runs,
+                    a_lease_is_neither_had_nor_ended_inside_a_transaction,
+                    another_request_is_refused_whatever_became_of_the_lease,
+                    the_request_is_kept_from_the_claim_on,
+                    one_of_many_rivals_gets_the_lease,
+                    under_strict_expiry_a_lease_takes_an_expired_records_place,
+                    a_purge_deletes_what_was_released_and_no_lease,
+                }
+                fence::{
+                    an_owner_writes_only_over_its_own_attempt_and_only_from_where_it_may,
+                    a_slow_owner_writes_nothing_over_the_next_owners_record,
+                    an_owner_may_complete_after_its_lease_lapsed_if_nobody_took_it,
+                    a_write_for_a_record_that_is_gone_is_a_lost_lease,
+                }
+                reconcile::{
+                    an_unknown_outcome_tells_what_a_provider_is_asked_with,
+                    an_outcome_found_to_have_happened_replays,
+                    an_outcome_found_to_have_failed_replays_its_failure,
+                    an_outcome_that_never_happened_is_the_next_callers,
+                    a_late_owner_wins_over_the_reconciler_that_looked_before,
+                    after_reconciliation_the_late_owner_has_lost,
+                    one_of_two_reconcilers_settles,
+                    unknown_outcomes_are_listed_page_by_page_oldest_lapse_first,
+                    a_lapse_that_nobody_saw_is_found_by_asking_for_it,
+                }
+            }
+        })+
+    };
+}
+
+stamp_leases! {
+    leases_on_postgres: Postgres,
+    leases_on_sqlite_wal: SqliteWal,
+    leases_on_sqlite_rollback_journal: SqliteRollback,
+    leases_in_memory: Memory,
 }

@@ -189,5 +189,8 @@ pub(crate) async fn a_lease_is_in_flight_and_an_unknown_outcome_is_not_run<S: Su
     }
     let mut bound = store.in_connection(&mut conn);
     let error = bound.begin(&key("unknown"), PAY, &json!(1)).await;
-    assert!(matches!(error, Err(Error::OutcomeUnknown)), "{error:?}");
+    assert!(
+        matches!(error, Err(Error::OutcomeUnknown { .. })),
+        "{error:?}"
+    );
 }

@@ -71,6 +71,11 @@ impl MemoryDatabase {
         self.lock().rows.insert(key, row);
     }
 
+    /// Deletes every committed record.
+    pub fn clear(&self) {
+        self.lock().rows.clear();
+    }
+
     /// Changes the committed records past all checks: to age them, or to store what no build would.
     pub fn edit(&self, mut change: impl FnMut(&MemoryKey, &mut MemoryRow)) {
         for (key, row) in &mut self.lock().rows {

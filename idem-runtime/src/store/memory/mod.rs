@@ -42,6 +42,7 @@
 
 mod connection;
 mod database;
+mod lease;
 mod row;
 mod session;
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn lock(transaction: &mut Transaction, state: &mut State, ask: &Ask) -> Lock {
     Lock::Granted
 }
 
-fn look(
+pub(super) fn look(
     transaction: Option<&Transaction>,
     state: &State,
     ask: &Ask,

@@ -40,7 +40,7 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
 pub(super) fn fold_begin(error: sqlx::Error) -> Error {
     match sqlstate(&error).as_deref() {
         // The transaction had begun before: it was aborted, it had read as READ ONLY, or
-        // `sql::BEGIN_PLAIN` said so.
+        // `sql::begin_plain` said so.
         Some("25P02" | "25001" | "42704") => Error::AlreadyInTransaction,
         // A hot standby does not know READ WRITE.
         Some("0A000") => Error::ReadOnly(error.into()),

@@ -9,6 +9,27 @@ use crate::fast_check;
 /// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
 /// else the connection was inside one.
 pub(super) fn begin(ask: &Ask) -> String {
+    begin_by("BEGIN READ WRITE", ask)
+}
+
+/// The same for a lease's claim. Under an older snapshot than READ COMMITTED's the look-up would not
+/// see what the lock waited for.
+pub(super) fn begin_lease(ask: &Ask) -> String {
+    format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, ask))
+}
+
+/// BEGIN of a lease's later writes; it fails inside a transaction begun before.
+pub(super) fn begin_alter() -> String {
+    format!("{BEGIN_LEASE}; {BEGUN_HERE}; {DURABLE}")
+}
+
+const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a crash.
+const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+     WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
+
+fn begin_by(begin: &str, ask: &Ask) -> String {
     let Ask {
         mark, attempt_id, ..
     } = ask;
@@ -18,14 +39,18 @@ pub(super) fn begin(ask: &Ask) -> String {
         "true".into()
     };
     format!(
-        "BEGIN READ WRITE; SELECT CASE WHEN now() = statement_timestamp() THEN \
+        "{begin}; SELECT CASE WHEN now() = statement_timestamp() THEN \
          set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true) END"
     )
 }
 
 /// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction
 /// begun before: that one's writes would be committed with the body's.
-pub(super) const BEGIN_PLAIN: &str = "BEGIN READ WRITE; SELECT CASE WHEN now() <> statement_timestamp() THEN \
+pub(super) fn begin_plain() -> String {
+    format!("BEGIN READ WRITE; {BEGUN_HERE}")
+}
+
+const BEGUN_HERE: &str = "SELECT CASE WHEN now() <> statement_timestamp() THEN \
      current_setting('idem.is_in_a_transaction_already') END";
 
 /// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or
@@ -52,6 +77,13 @@ pub(super) fn release() -> String {
         .into()
 }
 
+/// The columns of a record, as `row` reads them.
+pub(super) const COLUMNS: &str = "(extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at, \
+     CASE WHEN isfinite(r.expires_at) THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint END AS expires_at, \
+     (extract(epoch FROM r.locked_until) * 1000000)::bigint AS locked_until, \
+     r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
+     r.request, r.result, r.failure";
+
 /// The look-up. One row always: what the session knows, and the record's columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     format!(
@@ -59,12 +91,7 @@ pub(super) fn look_up(table: &str) -> String {
          coalesce(current_setting('idem.verified', true), '') AS verified, \
          current_setting('transaction_isolation') AS isolation, \
          '{table}'::regclass::oid::bigint AS place, \
-         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, \
-         (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at, \
-         CASE WHEN isfinite(r.expires_at) THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint END AS expires_at, \
-         (extract(epoch FROM r.locked_until) * 1000000)::bigint AS locked_until, \
-         r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
-         r.request, r.result, r.failure \
+         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
          FROM (VALUES (1)) AS one (n) \
          LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3"
     )

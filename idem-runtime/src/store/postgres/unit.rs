@@ -42,7 +42,7 @@ impl Backend for Postgres {
     }
 
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
-        conn.begin_with(sql::BEGIN_PLAIN)
+        conn.begin_with(AssertSqlSafe(sql::begin_plain()))
             .await
             .map_err(code::fold_begin)
     }
@@ -102,7 +102,7 @@ impl Backend for Postgres {
 }
 
 /// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
-fn lock_answer(held: &str, ask: &Ask) -> Option<Lock> {
+pub(super) fn lock_answer(held: &str, ask: &Ask) -> Option<Lock> {
     let (owner, attempt) = held.split_once(':')?;
     if attempt.trim_end_matches(',') != ask.attempt_id.to_string() {
         return None;

@@ -12,6 +12,7 @@
 
 mod code;
 mod create;
+mod lease;
 mod row;
 pub(crate) mod sql;
 mod unit;

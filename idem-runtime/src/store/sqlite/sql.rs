@@ -2,7 +2,8 @@
 
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
 /// finer).
-const NOW: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
+pub(super) const NOW: &str =
+    "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
 
 /// Schema and name of a table.
 pub(super) fn parts(table: &str) -> (&str, &str) {
@@ -14,7 +15,7 @@ pub(super) fn is_temporary(table: &str) -> bool {
     parts(table).0 == "temp"
 }
 
-fn full(table: &str) -> String {
+pub(super) fn full(table: &str) -> String {
     let (schema, name) = parts(table);
     format!("{schema}.{name}")
 }
@@ -24,6 +25,11 @@ pub(super) fn take_write_lock(table: &str) -> String {
     format!("DELETE FROM {} WHERE 0", full(table))
 }
 
+/// The columns of a record, as `row` reads them.
+pub(super) const COLUMNS: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, \
+     r.locked_until, r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
+     r.request, r.result, r.failure";
+
 /// The look-up. One row always: the clock, the file, the table's definition, and the record's
 /// columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
@@ -32,8 +38,7 @@ pub(super) fn look_up(table: &str) -> String {
         "SELECT {NOW} AS now, \
          coalesce((SELECT file FROM pragma_database_list WHERE name = '{schema}'), '') AS file, \
          coalesce((SELECT group_concat(sql, ';') FROM {schema}.sqlite_schema WHERE tbl_name = '{name}'), '') AS definition, \
-         r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, r.attempt_id, \
-         r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, r.result, r.failure \
+         {COLUMNS} \
          FROM (SELECT 1) AS one \
          LEFT JOIN {schema}.{name} AS r ON r.namespace = ?1 AND r.scope = ?2 AND r.key = ?3"
     )

@@ -6,7 +6,7 @@ use idem_runtime::store::memory::{MemoryConnection, MemoryDatabase};
 
 use super::{Edit, Subject};
 
-pub(crate) struct Memory(MemoryDatabase);
+pub(crate) struct Memory(pub(super) MemoryDatabase);
 
 impl Subject for Memory {
     type Conn = MemoryConnection;

@@ -1,5 +1,6 @@
 //! What a law needs of a database beyond the store itself.
 
+mod lease;
 mod memory;
 mod postgres;
 mod sqlite;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(crate) use self::lease::{LEASE, LeaseSubject, ask_lease, lease, read, terms};
 pub(crate) use self::memory::Memory;
 pub(crate) use self::postgres::Postgres;
 pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};

@@ -1,0 +1,143 @@
+//! Ending an attempt: one write under the fence, tried until it is known what became of it.
+
+use std::time::Duration;
+
+use sqlx::Pool;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::attempt::Attempt;
+use crate::engine::RESOLVE_WITHIN;
+use crate::engine::answer::Answer;
+use crate::engine::contract::Contract;
+use crate::error::Error;
+use crate::outcome::Change;
+use crate::payload;
+use crate::policy::Lease;
+use crate::spec::Operation;
+use crate::store::lease::{LeaseBackend, Write};
+use crate::store::leased::write_fenced;
+use crate::store::{Ask, CommitError, Lent};
+
+/// An attempt's hold on its record.
+pub(super) struct Holder<DB: LeaseBackend> {
+    pub(super) pool: Pool<DB>,
+    pub(super) ask: Ask,
+    pub(super) lease: Lease,
+}
+
+impl<DB: LeaseBackend> Clone for Holder<DB> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            ask: self.ask.clone(),
+            lease: self.lease,
+        }
+    }
+}
+
+impl<DB: LeaseBackend> Holder<DB> {
+    /// One write, on a connection that is closed unless it is known to be as it was.
+    pub(super) async fn write(&self, write: &Write<'_>) -> Result<(), CommitError> {
+        let mut lent = Lent::from(&self.pool)
+            .await
+            .map_err(CommitError::RolledBack)?;
+        let done = write_fenced(&mut *lent.conn, &self.ask, write).await;
+        lent.is_clean = matches!(
+            done,
+            Ok(()) | Err(CommitError::RolledBack(Error::LeaseLost))
+        );
+        done
+    }
+
+    /// The same until it is done or lost, for as long as the lease is surely ours, and at least for
+    /// [`RESOLVE_WITHIN`]. A lost answer is found out by writing again: what stands there already, by
+    /// this attempt, is done.
+    async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
+        let least = Instant::now() + RESOLVE_WITHIN;
+        let mut lost = None;
+        let mut pause = Duration::from_millis(2);
+        loop {
+            let deadline = least.max(attempt.life().until);
+            let failed = match timeout_at(deadline, self.write(write)).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(CommitError::RolledBack(error))) => {
+                    if matches!(error, Error::LeaseLost) || !error.is_retryable() {
+                        return Err(error);
+                    }
+                    error
+                }
+                Ok(Err(CommitError::Ambiguous(error))) => {
+                    lost = Some(error);
+                    continue;
+                }
+                Err(_) => Error::Unavailable(sqlx::Error::PoolTimedOut.into()),
+            };
+            // A pool that is closed answers at once, however late it is.
+            if Instant::now() >= deadline || self.pool.is_closed() {
+                return Err(lost.map_or(failed, |lost| Error::CommitUnknown(lost.into())));
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    /// What the body's result is recorded as, and what its caller gets.
+    pub(super) async fn end<T, E>(
+        &self,
+        operation: &Operation,
+        attempt: &Attempt,
+        result: Result<T, E>,
+        contract: &Contract<T, E>,
+    ) -> Answer<T, E> {
+        let retention = operation.policy().retention.as_micros();
+        let retention = i64::try_from(retention).unwrap_or(i64::MAX);
+        let own = |change| Write::own(change, self.ask.attempt_id, retention);
+        match result {
+            Ok(value) => {
+                let bytes = match contract.encode(operation.name(), &value) {
+                    Ok(bytes) => bytes,
+                    Err(refusal) => return self.doubt(attempt, refusal).await,
+                };
+                let write = Write {
+                    result: Some(&bytes),
+                    ..own(Change::Complete)
+                };
+                match self.persist(attempt, &write).await {
+                    Ok(()) => Answer::Executed(value),
+                    Err(error) => Answer::Refused(error),
+                }
+            }
+            Err(error) => {
+                let Some(failure) = contract.permanent(&error) else {
+                    let change = if attempt.is_in_doubt() {
+                        Change::Doubt
+                    } else {
+                        Change::Release
+                    };
+                    // If it cannot be written the lease lapses; the body's own error stands.
+                    let _ = self.persist(attempt, &own(change)).await;
+                    return Answer::Failed(error);
+                };
+                let bytes = match payload::encode(operation.name(), &failure) {
+                    Ok(bytes) => bytes,
+                    Err(refusal) => return self.doubt(attempt, refusal).await,
+                };
+                let write = Write {
+                    failure: Some(&bytes),
+                    ..own(Change::Fail)
+                };
+                match self.persist(attempt, &write).await {
+                    Ok(()) => Answer::FailureRecorded(error),
+                    Err(error) => Answer::Refused(error),
+                }
+            }
+        }
+    }
+
+    /// The body has come to its end and what it came to cannot be kept: nobody may run it again.
+    async fn doubt<T, E>(&self, attempt: &Attempt, refusal: Error) -> Answer<T, E> {
+        let write = Write::own(Change::Doubt, self.ask.attempt_id, 0);
+        let _ = self.persist(attempt, &write).await;
+        Answer::Refused(refusal)
+    }
+}

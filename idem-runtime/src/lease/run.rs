@@ -1,0 +1,174 @@
+//! One leased call: claim, body, end, in a task that its caller only waits for.
+
+use std::panic::resume_unwind;
+
+use sqlx::Pool;
+use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument as _;
+
+use super::attempt::Attempt;
+use super::beat;
+use super::claim::claim;
+use super::drain::Running;
+use super::ending::Holder;
+use super::source::LeaseSource;
+use crate::engine::answer::Answer;
+use crate::engine::contract::Contract;
+use crate::engine::request::Request;
+use crate::engine::unit::State;
+use crate::error::Error;
+use crate::replay::Replayable;
+use crate::store::Ask;
+use crate::store::lease::LeaseBackend;
+use crate::telemetry::Call;
+
+/// A call that is ready to run.
+pub struct LeasedCall<DB: LeaseBackend, T, E> {
+    pool: Pool<DB>,
+    request: Request,
+    contract: Contract<T, E>,
+    arrive: oneshot::Sender<Attempt>,
+}
+
+/// The attempt, once it has claimed. The body is not begun before.
+pub struct Arrival(oneshot::Receiver<Attempt>);
+
+impl Arrival {
+    /// Waits for the attempt.
+    pub async fn attempt(self) -> Attempt {
+        match self.0.await {
+            Ok(attempt) => attempt,
+            // There was none, and the body is about to be dropped.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// A call of a leased handler, and where its body gets the attempt from. Nothing is sent yet.
+pub fn leased<Db: LeaseSource, T, E>(
+    db: Db,
+    request: Request,
+    contract: Contract<T, E>,
+) -> (LeasedCall<Db::Database, T, E>, Arrival) {
+    let (arrive, arrival) = oneshot::channel();
+    let call = LeasedCall {
+        pool: db.lease_pool(),
+        request,
+        contract,
+        arrive,
+    };
+    (call, Arrival(arrival))
+}
+
+/// Runs the call in a task of its own and waits for it; dropped, it no longer waits.
+///
+/// # Errors
+/// The body's own error, or a refusal of the library's.
+///
+/// # Panics
+/// As the body does.
+pub async fn run<DB, T, E, F>(call: LeasedCall<DB, T, E>, body: F) -> Result<Replayable<T>, E>
+where
+    DB: LeaseBackend,
+    T: Send + 'static,
+    E: Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    let contract = call.contract;
+    match tokio::spawn(detached(call, body).in_current_span()).await {
+        Ok(result) => result,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime shuts down, and the lease lapses.
+            Err(_) => Err(contract.lift(Error::LeaseLost)),
+        },
+    }
+}
+
+async fn detached<DB, T, E, F>(call: LeasedCall<DB, T, E>, body: F) -> Result<Replayable<T>, E>
+where
+    DB: LeaseBackend,
+    F: Future<Output = Result<T, E>>,
+{
+    let _running = Running::enter();
+    let LeasedCall {
+        pool,
+        mut request,
+        contract,
+        arrive,
+    } = call;
+    let mut state = State::default();
+    let answer = answer(pool, &mut request, &mut state, &contract, arrive, body).await;
+    Call {
+        operation: request.operation(),
+        identity: request.identity(),
+        outcome: answer.outcome(),
+        record: answer.record(),
+        refusal: answer.refusal(),
+        waits: state.waits,
+        elapsed: request.started().elapsed(),
+    }
+    .emit();
+    answer.into_result(&contract)
+}
+
+async fn answer<DB, T, E, F>(
+    pool: Pool<DB>,
+    request: &mut Request,
+    state: &mut State,
+    contract: &Contract<T, E>,
+    arrive: oneshot::Sender<Attempt>,
+    body: F,
+) -> Answer<T, E>
+where
+    DB: LeaseBackend,
+    F: Future<Output = Result<T, E>>,
+{
+    let holder = match prepare(pool, request) {
+        Ok(holder) => holder,
+        Err(error) => return Answer::Refused(error),
+    };
+    let claimed = claim(&holder.pool, request, &holder.ask, holder.lease, state).await;
+    let claimed = match claimed {
+        Ok(Ok(claimed)) => claimed,
+        Ok(Err(decision)) => return Answer::of(decision, || Error::LeaseLost),
+        Err(error) => return Answer::Refused(error),
+    };
+    let (beats, asked) = mpsc::unbounded_channel();
+    let attempt = Attempt::new(
+        holder.ask.identity.clone(),
+        holder.ask.attempt_id,
+        claimed.attempt,
+        claimed.until,
+        beats,
+    );
+    let beating = beat::start(holder.clone(), attempt.clone(), asked);
+    // Refused by a body that does not ask for it, which then runs without.
+    let _ = arrive.send(attempt.clone());
+    let result = body.await;
+    let answer = holder
+        .end(request.operation(), &attempt, result, contract)
+        .await;
+    drop(beating);
+    answer
+}
+
+/// What the call asks for, checked.
+fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Holder<DB>, Error> {
+    let operation = *request.operation();
+    let name = || operation.name().into();
+    let lease = operation.policy().lease.ok_or_else(|| Error::LeasePolicy {
+        operation: name(),
+        leased: false,
+    })?;
+    // A lease is taken on a key: an optional one that is absent has none to take.
+    let identity = request
+        .settle()?
+        .cloned()
+        .ok_or_else(|| Error::KeyMissing { operation: name() })?;
+    let ask = Ask {
+        home: DB::home(&pool)?,
+        ..Ask::new(operation.table_name(), identity)
+    };
+    Ok(Holder { pool, ask, lease })
+}

@@ -1,0 +1,115 @@
+//! A model checker: every order of claims, signs of life, lapses, takeovers, ends, crashes and
+//! reconciliation, over a few callers and moments.
+//!
+//! The model decides by the library's own [`decide`](super::decide) and writes under the library's own
+//! [`Change::permits`]; it adds only what a database and a network do: a look and its write are two
+//! steps, an answer may be lost, a message may come late. What it assumes of the clocks is what the
+//! library does: the owner counts its lease from before it asked.
+//!
+//! Each law is a check of one step. Breaks that are planted below show that the checks bite.
+
+mod explore;
+mod world;
+
+use self::explore::{explore, violation};
+use self::world::Rules;
+use super::Change;
+use crate::policy::OnLapse;
+
+const UNKNOWN: Rules = Rules {
+    on_lapse: OnLapse::Unknown,
+    permits: Change::permits,
+    takes_live_leases: false,
+    release_deletes: false,
+};
+
+const RETRY: Rules = Rules {
+    on_lapse: OnLapse::Retry,
+    ..UNKNOWN
+};
+
+#[test]
+fn no_order_of_events_completes_twice_overwrites_a_result_or_steals_a_live_lease() {
+    for rules in [UNKNOWN, RETRY] {
+        let explored = explore(rules);
+        assert_eq!(explored.violation, None, "{:?}", rules.on_lapse);
+        // Not for want of anything happening.
+        let seen = &explored.reached;
+        for event in [
+            "fresh", "extend", "complete", "fail", "release", "doubt", "settle", "held", "rival",
+            "fenced", "late",
+        ] {
+            assert!(seen.contains(event), "no {event}: {seen:?}");
+        }
+        let lapse = match rules.on_lapse {
+            OnLapse::Unknown => "lapse",
+            OnLapse::Retry => "take over",
+        };
+        assert!(seen.contains(lapse), "{seen:?}");
+        assert!(explored.states > 10_000, "{}", explored.states);
+    }
+}
+
+#[test]
+fn without_the_comparison_of_attempts_a_slow_owner_is_caught() {
+    let rules = Rules {
+        permits: |change, record, _, now| change.permits(record, record.attempt_id, now),
+        ..RETRY
+    };
+    let found = violation(rules);
+    assert!(found.contains("live lease"), "{found}");
+}
+
+#[test]
+fn without_the_second_look_at_the_lapse_a_sign_of_life_in_between_is_caught() {
+    for rules in [UNKNOWN, RETRY] {
+        let rules = Rules {
+            permits: |change, record, seen, _| {
+                record.attempt_id == seen && change.from().contains(&record.status)
+            },
+            ..rules
+        };
+        let found = violation(rules);
+        assert!(found.contains("live lease"), "{found}");
+    }
+}
+
+#[test]
+fn without_the_comparison_of_statuses_an_overwritten_result_is_caught() {
+    let rules = Rules {
+        permits: |_, record, seen, _| record.attempt_id == seen,
+        ..UNKNOWN
+    };
+    let found = violation(rules);
+    assert!(
+        found.contains("overwritten") || found.contains("twice") || found.contains("live lease"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_decision_that_takes_live_leases_is_stopped_by_the_fence_alone() {
+    let hasty = Rules {
+        takes_live_leases: true,
+        ..RETRY
+    };
+    assert_eq!(explore(hasty).violation, None);
+    // And with that fence gone as well it is caught.
+    let found = violation(Rules {
+        permits: |change, record, seen, now| {
+            change == Change::TakeOver || change.permits(record, seen, now)
+        },
+        ..hasty
+    });
+    assert!(found.contains("live lease"), "{found}");
+}
+
+#[test]
+fn a_release_that_deletes_the_record_is_caught() {
+    let rules = Rules {
+        release_deletes: true,
+        ..RETRY
+    };
+    let found = violation(rules);
+    assert!(found.contains("attempt"), "{found}");
+}

@@ -1,0 +1,253 @@
+//! What lease mode asks of a connection beyond [`Session`]: writes that stand by themselves.
+//!
+//! Each method is one short transaction of its own, durable before it answers, and every write after
+//! the claim is one conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its
+//! own `lease` file; one that has none offers no lease mode.
+
+use std::future::Future;
+
+use super::backend::Backend;
+use super::session::{Ask, CommitError, Entry, Seen, Session};
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::outcome::{Change, Decision, Lessee, Question, Sighting, decide};
+use crate::policy::Lease;
+use crate::record::{AttemptId, Record, Status, Timestamp};
+
+/// A database that keeps leases. Sealed; implemented by sqlx's database types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database that idem keeps leases in",
+    note = "lease mode is there for PostgreSQL and SQLite"
+)]
+pub trait LeaseBackend: Backend<Connection: LeaseSession> {}
+
+impl<DB: Backend<Connection: LeaseSession>> LeaseBackend for DB {}
+
+/// A connection on which leases can be kept. Sealed; implemented by the drivers' connections.
+#[doc(hidden)]
+pub trait LeaseSession: Session {
+    /// Claims: lock, look, decide, write, in one durable transaction. Refused inside another.
+    fn take(
+        &mut self,
+        ask: &Ask,
+        terms: &Terms<'_>,
+    ) -> impl Future<Output = Result<Leased, CommitError>> + Send;
+
+    /// One conditional UPDATE in a durable transaction: whether it found the record as its condition
+    /// wants it. Refused inside another transaction.
+    fn alter(
+        &mut self,
+        ask: &Ask,
+        write: &Write<'_>,
+    ) -> impl Future<Output = Result<bool, CommitError>> + Send;
+
+    /// Makes up to `limit` lapsed leases of one operation unknown; returns how many.
+    fn lapse(
+        &mut self,
+        table: &str,
+        namespace: &str,
+        operation: &str,
+        limit: u32,
+    ) -> impl Future<Output = Result<u64, CommitError>> + Send;
+
+    /// Records of unknown outcome, oldest lapse first.
+    fn unknown(
+        &mut self,
+        page: &Page<'_>,
+    ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send;
+}
+
+/// The two statements of a claim, inside its transaction; whether each found what it wants.
+pub(super) trait LeaseStatements: Session {
+    /// Writes a record in progress: one more, or in the place of the one that `entry` replaces, if
+    /// that still stands there and is spent, or (taking over) lapsed.
+    fn put(
+        &mut self,
+        ask: &Ask,
+        entry: &Entry<'_>,
+        take_over: bool,
+        lease: i64,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// The conditional UPDATE.
+    fn update(
+        &mut self,
+        ask: &Ask,
+        write: &Write<'_>,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+}
+
+/// From what was seen under the lock to what is to be committed: `true` beside the answer where
+/// something was written.
+pub(super) async fn decided<S: LeaseStatements>(
+    conn: &mut S,
+    seen: Seen,
+    ask: &Ask,
+    terms: &Terms<'_>,
+) -> Result<(Leased, bool), Error> {
+    let (sighting, held) = seen.split(ask.clone());
+    let (leased, written) = match terms.plan(sighting) {
+        Plan::Answer(leased) => return Ok((leased, false)),
+        Plan::Lapse(record) => {
+            let write = Write::own(Change::Lapse, record.attempt_id, 0);
+            let written = conn.update(ask, &write).await?;
+            (Leased::Decided(Decision::Lapse(record)), written)
+        }
+        Plan::Write { entry, take_over } => {
+            if !held.verified {
+                conn.verify(&held).await?;
+            }
+            let lease = terms.lease.micros();
+            let written = conn.put(ask, &entry, take_over, lease).await?;
+            let attempt = entry.attempt;
+            (Leased::Taken { attempt }, written)
+        }
+    };
+    Ok(if written {
+        (leased, true)
+    } else {
+        (Leased::Rival, false)
+    })
+}
+
+/// What a lease is asked for with.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    pub(crate) question: Question<'a>,
+    pub(crate) lease: Lease,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) request: Option<&'a [u8]>,
+}
+
+/// What came of asking for a lease.
+#[derive(Debug)]
+pub enum Leased {
+    /// It is this attempt's, the `attempt`th of its key, and that is durable.
+    Taken { attempt: i32 },
+    /// Something else is the answer; a lapse that was made unknown is so durably.
+    Decided(Decision),
+    /// Another attempt was quicker between look and write: look again.
+    Rival,
+}
+
+/// What a claim is to write.
+#[derive(Debug)]
+pub(crate) enum Plan<'a> {
+    /// A record in progress, in the place of none or of a spent or lapsed one.
+    Write { entry: Entry<'a>, take_over: bool },
+    /// The lapsed record is unknown from now on.
+    Lapse(Box<Record>),
+    /// Nothing.
+    Answer(Leased),
+}
+
+impl<'a> Terms<'a> {
+    /// The question of one attempt.
+    pub(crate) fn lessee(mut self, attempt_id: AttemptId) -> Self {
+        self.question.lessee = Some(Lessee {
+            attempt_id,
+            on_lapse: self.lease.on_lapse(),
+        });
+        self
+    }
+
+    /// What the sighting means for the claim.
+    pub(crate) fn plan(&self, sighting: Sighting) -> Plan<'a> {
+        match decide(sighting, self.question) {
+            Decision::Run { replaces, attempt } => Plan::Write {
+                entry: self.entry(replaces, attempt),
+                take_over: false,
+            },
+            Decision::TakeOver { lapsed, attempt } => Plan::Write {
+                entry: self.entry(Some(lapsed), attempt),
+                take_over: true,
+            },
+            Decision::Lapse(record) => Plan::Lapse(record),
+            Decision::Held { attempt } => Plan::Answer(Leased::Taken { attempt }),
+            decision => Plan::Answer(Leased::Decided(decision)),
+        }
+    }
+
+    fn entry(&self, replaces: Option<AttemptId>, attempt: i32) -> Entry<'a> {
+        Entry {
+            status: Status::InProgress,
+            operation: self.question.operation,
+            fingerprint: self.fingerprint,
+            request: self.request,
+            result: None,
+            failure: None,
+            retention: 0,
+            replaces,
+            attempt,
+        }
+    }
+}
+
+/// A write after the claim.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    pub(crate) change: Change,
+    /// The attempt that must stand in the record.
+    pub(crate) seen: AttemptId,
+    /// The attempt that stands there afterwards: another one fences the one before off.
+    pub(crate) becomes: AttemptId,
+    /// Microseconds: of the lease for a sign of life, else of the retention.
+    pub(crate) lasts: i64,
+    pub(crate) result: Option<&'a [u8]>,
+    pub(crate) failure: Option<&'a [u8]>,
+}
+
+impl Write<'_> {
+    /// A write of the attempt that the record carries.
+    pub(crate) fn own(change: Change, attempt_id: AttemptId, lasts: i64) -> Self {
+        Self {
+            change,
+            seen: attempt_id,
+            becomes: attempt_id,
+            lasts,
+            result: None,
+            failure: None,
+        }
+    }
+}
+
+/// The condition under which a spent record is replaced, for a database whose clock reads `now`.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn spent(now: &str) -> String {
+    format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
+}
+
+/// The condition on status and lapse, for a database whose clock reads `now`. The identity and the
+/// attempt stand beside it.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn condition(change: Change, now: &str) -> String {
+    let from: Vec<_> = change
+        .from()
+        .iter()
+        .map(|status| status.code().to_string())
+        .collect();
+    let lapsed = if change.wants_lapsed() {
+        format!(" AND locked_until <= {now}")
+    } else {
+        String::new()
+    };
+    format!("status IN ({}){lapsed}", from.join(", "))
+}
+
+/// Which records of unknown outcome to list.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) limit: u32,
+    /// `locked_until`, scope and key of the last one seen.
+    pub(crate) after: Option<(Timestamp, &'a str, &'a str)>,
+}
+
+/// One of them, with what it is found by.
+#[derive(Debug)]
+pub struct Listed {
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) record: Record,
+}

@@ -1,0 +1,224 @@
+//! Lease mode on the plain store: claim, sign of life, and the ends.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::bound::{Bound, answered};
+use super::lease::{LeaseSession, Leased, Terms, Write};
+use super::session::{Ask, CommitError};
+use crate::error::{Error, Field};
+use crate::failure::StoredFailure;
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::key::{IdempotencyKey, limits, text};
+use crate::outcome::{Change, Outcome, Question};
+use crate::payload::encode;
+use crate::policy::Lease;
+use crate::record::AttemptId;
+
+/// How often a claim looks again because a rival was quicker. Without the fast check rivals may be;
+/// one that is never seen is hidden.
+const RIVALS: u32 = 8;
+
+/// A lease on one key: the right to have its effect, until it lapses.
+///
+/// Unlike a [`StoreClaim`](super::StoreClaim) it is good on any connection. Dropped without an end,
+/// it lapses.
+#[derive(Debug)]
+#[must_use = "complete, fail or release the lease; dropped, it holds the key until it lapses"]
+pub struct StoreLease {
+    ask: Ask,
+    operation: String,
+    attempt: i32,
+    lease: Lease,
+}
+
+impl StoreLease {
+    /// Names this attempt: the fencing token of every write after the claim.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.ask.attempt_id
+    }
+
+    /// Which attempt of the key it is, from 1.
+    pub fn number(&self) -> i32 {
+        self.attempt
+    }
+
+    /// See [`Attempt::external_key`](crate::Attempt::external_key).
+    pub fn external_key(&self) -> String {
+        self.ask.identity.external_key("")
+    }
+}
+
+impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
+    /// Asks for a lease on the key: the claim is committed, durably, before this returns. `request`
+    /// is compared, and kept in the record for whoever has to find an unknown outcome out.
+    ///
+    /// The connection must have no transaction open.
+    ///
+    /// # Errors
+    /// [`Error::OutcomeUnknown`] if an earlier attempt's outcome is, or becomes so by a lapse under
+    /// [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown); [`Error::LeaseInTransaction`] and
+    /// [`Error::AlreadyInTransaction`] inside a transaction; [`Error::CommitUnknown`] if the answer
+    /// to COMMIT is lost: the key may be held until that lease lapses; else as
+    /// [`begin`](Self::begin).
+    pub async fn begin_leased(
+        &mut self,
+        key: &IdempotencyKey,
+        operation: &str,
+        request: &Req,
+        lease: Lease,
+    ) -> Result<Outcome<StoreLease, Req, Res>, Error>
+    where
+        Req: Serialize + DeserializeOwned,
+        Res: DeserializeOwned,
+    {
+        text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
+        let canonical = canonical_json(request)?;
+        let namespace = self.store.namespace.as_str();
+        let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
+        let terms = Terms {
+            question: Question {
+                namespace,
+                operation,
+                request: Some(&canonical),
+                expiry: self.store.expiry,
+                lessee: None,
+            },
+            lease,
+            fingerprint: Fingerprint::compute(
+                FINGERPRINT_VERSION,
+                namespace,
+                operation,
+                &canonical,
+            ),
+            request: Some(&canonical),
+        };
+        match claim(self.conn, &ask, &terms).await.map_err(certain)? {
+            Ok(attempt) => Ok(Outcome::Fresh(StoreLease {
+                ask,
+                operation: operation.to_owned(),
+                attempt,
+                lease,
+            })),
+            Err(decision) => answered(decision),
+        }
+    }
+
+    /// A sign of life: the lease lasts its whole length again, from now.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] if it is another attempt's by now, or no lease any more; and the
+    /// database's, after which it may be tried again.
+    pub async fn extend(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        let write = Write::own(Change::Extend, lease.attempt_id(), lease.lease.micros());
+        self.end(lease, write).await
+    }
+
+    /// Records the result. Good as long as nobody else has taken the key over or settled its outcome,
+    /// also after a lapse.
+    ///
+    /// May be repeated after an error of the database: what is recorded already, by this attempt, is
+    /// no error.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`]: nothing was recorded; [`Error::NotStorable`];
+    /// [`Error::LeaseInTransaction`]; and the database's.
+    pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<(), Error>
+    where
+        Res: Serialize,
+    {
+        let bytes = encode(&lease.operation, result)?;
+        let write = Write {
+            result: Some(&bytes),
+            ..self.ending(Change::Complete, lease)
+        };
+        self.end(lease, write).await
+    }
+
+    /// Records a permanent failure, to be replayed.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub async fn fail(&mut self, lease: &StoreLease, failure: &StoredFailure) -> Result<(), Error> {
+        let bytes = encode(&lease.operation, failure)?;
+        let write = Write {
+            failure: Some(&bytes),
+            ..self.ending(Change::Fail, lease)
+        };
+        self.end(lease, write).await
+    }
+
+    /// Gives the key back for another attempt: the effect has not happened, or may happen again. The
+    /// record stays and counts on.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete); [`Error::LeaseLost`] also if the outcome is unknown by now.
+    pub async fn release_lease(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        self.end(lease, self.ending(Change::Release, lease)).await
+    }
+
+    /// Says that nobody knows whether the effect happened: the key waits for reconciliation.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub async fn leave_unknown(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        self.end(lease, self.ending(Change::Doubt, lease)).await
+    }
+
+    fn ending(&self, change: Change, lease: &StoreLease) -> Write<'static> {
+        Write::own(change, lease.attempt_id(), self.store.retention_micros())
+    }
+
+    async fn end(&mut self, lease: &StoreLease, write: Write<'_>) -> Result<(), Error> {
+        write_fenced(self.conn, &lease.ask, &write)
+            .await
+            .map_err(certain)
+    }
+}
+
+/// Claims, and looks again where a rival was quicker: the number of the attempt, or what is the case
+/// instead.
+pub(crate) async fn claim<S: LeaseSession>(
+    conn: &mut S,
+    ask: &Ask,
+    terms: &Terms<'_>,
+) -> Result<Result<i32, crate::outcome::Decision>, CommitError> {
+    let terms = terms.lessee(ask.attempt_id);
+    for _ in 0..RIVALS {
+        match conn.take(ask, &terms).await? {
+            Leased::Taken { attempt } => return Ok(Ok(attempt)),
+            Leased::Decided(decision) => return Ok(Err(decision)),
+            Leased::Rival => {}
+        }
+    }
+    Err(CommitError::RolledBack(Error::RecordInvisible))
+}
+
+/// One write under its fence. Of one that finds nothing to change, the record says whether it was
+/// written before (its answer was lost) or the lease is.
+pub(crate) async fn write_fenced<S: LeaseSession>(
+    conn: &mut S,
+    ask: &Ask,
+    write: &Write<'_>,
+) -> Result<(), CommitError> {
+    if conn.alter(ask, write).await? {
+        return Ok(());
+    }
+    let seen = conn.look_up(ask).await.map_err(CommitError::RolledBack)?;
+    let is_written = seen.record.is_some_and(|record| {
+        record.attempt_id == write.becomes && record.status == write.change.to()
+    });
+    if is_written {
+        Ok(())
+    } else {
+        Err(CommitError::RolledBack(Error::LeaseLost))
+    }
+}
+
+/// As one error, for a caller who does not look further.
+pub(super) fn certain(error: CommitError) -> Error {
+    match error {
+        CommitError::RolledBack(error) => error,
+        CommitError::Ambiguous(lost) => Error::CommitUnknown(lost.into()),
+    }
+}

@@ -1,0 +1,270 @@
+//! Leases on PostgreSQL: each write in a transaction of its own, flushed before it answers.
+
+use sqlx::postgres::{PgConnection, Postgres};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
+
+use super::super::backend::Backend as _;
+use super::super::lease::{
+    LeaseSession, LeaseStatements, Leased, Listed, Page, Terms, Write, condition, decided, spent,
+};
+use super::super::session::{Ask, CommitError, Entry};
+use super::unit::lock_answer;
+use super::{code, keeps_statements, look, row, sql};
+use crate::error::Error;
+use crate::fingerprint::FINGERPRINT_VERSION;
+use crate::outcome::Change;
+use crate::record::{AttemptId, CODEC_JSON};
+
+const NOW: &str = "clock_timestamp()";
+const IDENTITY: &str = "namespace = $1 AND scope = $2 AND key = $3";
+
+impl LeaseSession for PgConnection {
+    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+        check(self)?;
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_lease(ask))).await {
+            Ok(tx) => return take(tx, ask, terms).await,
+            Err(error) => error,
+        };
+        Err(not_begun(self, failed).await)
+    }
+
+    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+        check(self)?;
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+            Ok(mut tx) => {
+                let done = tx.update(ask, write).await;
+                return end(tx, done.map(|done| (done, done))).await;
+            }
+            Err(error) => error,
+        };
+        Err(not_begun(self, failed).await)
+    }
+
+    async fn lapse(
+        &mut self,
+        table: &str,
+        namespace: &str,
+        operation: &str,
+        limit: u32,
+    ) -> Result<u64, CommitError> {
+        check(self)?;
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+            Ok(tx) => return lapse(tx, table, namespace, operation, limit).await,
+            Err(error) => error,
+        };
+        Err(not_begun(self, failed).await)
+    }
+
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+        let after = page.after.map_or(
+            // Every bound value is used, so that each has its type.
+            "AND $3::bigint IS NULL AND $4::text IS NULL AND $5::text IS NULL",
+            |_| "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)",
+        );
+        let statement = format!(
+            "SELECT r.scope, r.key, {} FROM {} AS r WHERE namespace = $1 AND status = 4 {after} \
+             ORDER BY r.locked_until, r.scope, r.key LIMIT $2",
+            sql::COLUMNS,
+            page.table,
+        );
+        let rows = sqlx::query(AssertSqlSafe(statement))
+            .persistent(false)
+            .bind(page.namespace)
+            .bind(i64::from(page.limit))
+            .bind(page.after.map(|(until, ..)| until.as_micros()))
+            .bind(page.after.map(|(_, scope, _)| scope))
+            .bind(page.after.map(|(.., key)| key))
+            .fetch_all(self)
+            .await
+            .map_err(code::fold)?;
+        let mut listed = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let Some(record) = row::record(&row)? {
+                listed.push(Listed {
+                    scope: row.try_get("scope").map_err(code::fold)?,
+                    key: row.try_get("key").map_err(code::fold)?,
+                    record,
+                });
+            }
+        }
+        Ok(listed)
+    }
+}
+
+impl LeaseStatements for PgConnection {
+    async fn put(
+        &mut self,
+        ask: &Ask,
+        entry: &Entry<'_>,
+        take_over: bool,
+        lease: i64,
+    ) -> Result<bool, Error> {
+        let table = &ask.table;
+        let statement = if entry.replaces.is_some() {
+            let guard = if take_over {
+                condition(Change::TakeOver, NOW)
+            } else {
+                spent(NOW)
+            };
+            format!(
+                "UPDATE {table} SET created_at = {NOW}, expires_at = 'infinity', \
+                 locked_until = {NOW} + $4 * interval '1 microsecond', attempt_id = $5, attempt = $6, status = $7, \
+                 fingerprint_version = $8, codec = $9, operation = $10, fingerprint = $11, request = $12, \
+                 result = NULL, failure = NULL WHERE {IDENTITY} AND attempt_id = $13 AND {guard}"
+            )
+        } else {
+            // Plain: the primary key arbitrates.
+            format!(
+                "INSERT INTO {table} (namespace, scope, key, created_at, expires_at, locked_until, attempt_id, \
+                 attempt, status, fingerprint_version, codec, operation, fingerprint, request) \
+                 SELECT $1, $2, $3, {NOW}, 'infinity', {NOW} + $4 * interval '1 microsecond', \
+                 $5, $6, $7, $8, $9, $10, $11, $12 WHERE $13::uuid IS NULL"
+            )
+        };
+        let named = keeps_statements(self, ask);
+        let result = sqlx::query(AssertSqlSafe(statement))
+            .persistent(named)
+            .bind(ask.identity.namespace())
+            .bind(ask.identity.scope().as_str())
+            .bind(ask.identity.key().as_str())
+            .bind(lease)
+            .bind(ask.attempt_id.as_uuid())
+            .bind(entry.attempt)
+            .bind(entry.status.code())
+            .bind(FINGERPRINT_VERSION)
+            .bind(CODEC_JSON)
+            .bind(entry.operation)
+            .bind(
+                entry
+                    .fingerprint
+                    .as_ref()
+                    .map(|hash| hash.as_bytes().as_slice()),
+            )
+            .bind(entry.request)
+            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .execute(self)
+            .await;
+        match result {
+            Ok(done) if done.rows_affected() == 1 => Ok(true),
+            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) => Err(Error::RecordNotWritten),
+            Err(error) if code::is_our_conflict(&error, table) => Ok(false),
+            Err(error) => Err(code::fold(error)),
+        }
+    }
+
+    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
+        let Write { change, .. } = *write;
+        let set = match change {
+            Change::Extend => format!(", locked_until = {NOW} + $6 * interval '1 microsecond'"),
+            Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
+            Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => format!(
+                ", created_at = {NOW}, expires_at = {NOW} + $6 * interval '1 microsecond', locked_until = NULL, \
+                 codec = {CODEC_JSON}, result = $7, failure = $8"
+            ),
+        };
+        let statement = format!(
+            "UPDATE {} SET attempt_id = $5, status = {}{set} WHERE {IDENTITY} AND attempt_id = $4 AND {}",
+            ask.table,
+            change.to().code(),
+            condition(change, NOW),
+        );
+        let named = keeps_statements(self, ask);
+        let mut query = sqlx::query(AssertSqlSafe(statement))
+            .persistent(named)
+            .bind(ask.identity.namespace())
+            .bind(ask.identity.scope().as_str())
+            .bind(ask.identity.key().as_str())
+            .bind(write.seen.as_uuid())
+            .bind(write.becomes.as_uuid());
+        if !set.is_empty() {
+            query = query.bind(write.lasts);
+        }
+        if change != Change::Extend && !set.is_empty() {
+            query = query.bind(write.result).bind(write.failure);
+        }
+        let done = query.execute(self).await.map_err(code::fold)?;
+        Ok(done.rows_affected() == 1)
+    }
+}
+
+async fn take(
+    mut tx: Transaction<'_, Postgres>,
+    ask: &Ask,
+    terms: &Terms<'_>,
+) -> Result<Leased, CommitError> {
+    let seen = look(&mut tx, ask).await.and_then(|(mut seen, held)| {
+        seen.lock = lock_answer(&held, ask).ok_or(Error::AlreadyInTransaction)?;
+        Ok(seen)
+    });
+    let decided = match seen {
+        Ok(seen) => decided(&mut *tx, seen, ask, terms).await,
+        Err(error) => Err(error),
+    };
+    end(tx, decided).await
+}
+
+async fn lapse(
+    mut tx: Transaction<'_, Postgres>,
+    table: &str,
+    namespace: &str,
+    operation: &str,
+    limit: u32,
+) -> Result<u64, CommitError> {
+    let statement = format!(
+        "WITH lapsed AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
+         WHERE namespace = $1 AND operation = $2 AND {} \
+         ORDER BY locked_until LIMIT $3 FOR UPDATE SKIP LOCKED) \
+         UPDATE {table} AS r SET status = {} FROM lapsed \
+         WHERE r.namespace = lapsed.namespace AND r.scope = lapsed.scope AND r.key = lapsed.key",
+        condition(Change::Lapse, NOW),
+        Change::Lapse.to().code(),
+    );
+    let done = sqlx::query(AssertSqlSafe(statement))
+        .persistent(false)
+        .bind(namespace)
+        .bind(operation)
+        .bind(i64::from(limit))
+        .execute(&mut *tx)
+        .await
+        .map_err(code::fold);
+    end(tx, done.map(|done| (done.rows_affected(), true))).await
+}
+
+/// A transaction of the caller's could take a lease back.
+fn check(conn: &PgConnection) -> Result<(), CommitError> {
+    if conn.is_in_transaction() {
+        Err(CommitError::RolledBack(Error::LeaseInTransaction))
+    } else {
+        Ok(())
+    }
+}
+
+/// A batch that failed behind its BEGIN has begun: that is taken back.
+async fn not_begun(conn: &mut PgConnection, error: sqlx::Error) -> CommitError {
+    Postgres::clear(conn).await;
+    CommitError::RolledBack(code::fold_begin(error))
+}
+
+/// COMMIT where something was written, and ROLLBACK where nothing was.
+async fn end<T>(
+    tx: Transaction<'_, Postgres>,
+    done: Result<(T, bool), Error>,
+) -> Result<T, CommitError> {
+    match done {
+        Ok((answer, true)) => Postgres::commit(tx).await.map(|()| answer),
+        Ok((answer, false)) => {
+            tx.rollback().await.map_err(rolled_back)?;
+            Ok(answer)
+        }
+        Err(error) => {
+            // What cannot be rolled back by word is by the end of its session.
+            let _ = tx.rollback().await;
+            Err(CommitError::RolledBack(error))
+        }
+    }
+}
+
+fn rolled_back(error: sqlx::Error) -> CommitError {
+    CommitError::RolledBack(code::fold(error))
+}

@@ -1,0 +1,230 @@
+//! Reconciliation: finding unknown outcomes, and settling them.
+//!
+//! An outcome is unknown where a lease lapsed under
+//! [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown), or where the attempt itself said so. The
+//! record keeps the request, and the external key that the attempt gave its provider: with either,
+//! somebody asks the provider what happened, and settles the record by one compare-and-swap. From
+//! then on the attempt that was late is fenced off.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::bound::Bound;
+use super::lease::{LeaseSession, Listed, Page, Write};
+use super::leased::{certain, write_fenced};
+use super::session::Ask;
+use crate::error::Error;
+use crate::failure::StoredFailure;
+use crate::key::{IdempotencyKey, Scope};
+use crate::outcome::Change;
+use crate::payload::{decode, encode};
+use crate::record::{AttemptId, Record, Status, Timestamp};
+
+/// A key whose outcome is unknown, as it was seen. Settling it succeeds only if it still stands so.
+#[derive(Debug, Clone)]
+pub struct Unknown {
+    ask: Ask,
+    record: Record,
+    settles_as: AttemptId,
+}
+
+impl Unknown {
+    fn new(ask: Ask, record: Record) -> Self {
+        Self {
+            ask,
+            record,
+            settles_as: AttemptId::random(),
+        }
+    }
+
+    /// The key, with its scope.
+    pub fn key(&self) -> IdempotencyKey {
+        let identity = &self.ask.identity;
+        identity.key().clone().scoped(identity.scope().clone())
+    }
+
+    /// The operation that the attempt was at.
+    pub fn operation(&self) -> &str {
+        &self.record.operation
+    }
+
+    /// The attempt, as [`Error::OutcomeUnknown`] names it.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.record.attempt_id
+    }
+
+    /// Which attempt of the key it was, from 1.
+    pub fn number(&self) -> i32 {
+        self.record.attempt
+    }
+
+    /// What the attempt gave its provider; see
+    /// [`Attempt::external_key`](crate::Attempt::external_key).
+    pub fn external_key(&self) -> String {
+        self.ask.identity.external_key("")
+    }
+
+    /// As [`external_key`](Self::external_key), for one of several steps; see
+    /// [`Attempt::external_key_for`](crate::Attempt::external_key_for).
+    pub fn external_key_for(&self, step: &str) -> String {
+        self.ask.identity.external_key(step)
+    }
+
+    /// When its attempt claimed the key, by the database's clock.
+    pub fn claimed_at(&self) -> Timestamp {
+        self.record.created_at
+    }
+
+    /// The end of its lease, by the database's clock.
+    pub fn locked_until(&self) -> Option<Timestamp> {
+        self.record.locked_until
+    }
+
+    /// The canonical JSON of the request, as compared: of a handler an object with a member for each
+    /// parameter. `None` if the operation compares nothing.
+    pub fn request(&self) -> Option<&[u8]> {
+        self.record.request.as_deref()
+    }
+
+    /// The request, decoded.
+    ///
+    /// # Errors
+    /// [`Error::IncompatibleState`] if it is no `Q`.
+    pub fn decode_request<Q: DeserializeOwned>(&self) -> Result<Option<Q>, Error> {
+        self.request()
+            .map(|bytes| decode(self.operation(), bytes))
+            .transpose()
+    }
+}
+
+impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
+    /// Up to `limit` unknown outcomes of this namespace, the oldest lapse first; `after` is the last
+    /// of the page before.
+    ///
+    /// Lapses that no caller has seen are not among them: see
+    /// [`lapse_overdue`](Self::lapse_overdue).
+    ///
+    /// # Errors
+    /// The database's; [`Error::UnknownState`] for a record that this build does not understand.
+    pub async fn list_unknown(
+        &mut self,
+        limit: u32,
+        after: Option<&Unknown>,
+    ) -> Result<Vec<Unknown>, Error> {
+        let after = after.and_then(|last| {
+            let identity = &last.ask.identity;
+            let until = last.locked_until()?;
+            Some((until, identity.scope().as_str(), identity.key().as_str()))
+        });
+        let page = Page {
+            table: &self.store.table,
+            namespace: self.store.namespace.as_str(),
+            limit,
+            after,
+        };
+        let listed = self.conn.unknown(&page).await?;
+        listed.into_iter().map(|one| self.found(one)).collect()
+    }
+
+    /// The key's unknown outcome; `None` if it has no record, or one of another status.
+    ///
+    /// # Errors
+    /// [`Error::ScopeMissing`] for a key that says no scope; and the database's.
+    pub async fn look_up(&mut self, key: &IdempotencyKey) -> Result<Option<Unknown>, Error> {
+        let ask = Ask::new(self.store.table.clone(), self.identity(key, "look_up")?);
+        let record = self.conn.look_up(&ask).await?.record;
+        Ok(record
+            .filter(|record| record.status == Status::Unknown)
+            .map(|record| Unknown::new(ask, record)))
+    }
+
+    /// Makes up to `limit` leases of `operation` unknown that have lapsed without any caller seeing
+    /// it, as the next caller would; returns how many. For operations under
+    /// [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown): run it before
+    /// [`list_unknown`](Self::list_unknown), so that a key which nobody asks for again is found.
+    ///
+    /// # Errors
+    /// [`Error::LeaseInTransaction`] inside a transaction; and the database's.
+    pub async fn lapse_overdue(&mut self, operation: &str, limit: u32) -> Result<u64, Error> {
+        let store = self.store;
+        self.conn
+            .lapse(&store.table, store.namespace.as_str(), operation, limit)
+            .await
+            .map_err(certain)
+    }
+
+    /// The effect happened, and this is its result: every retry replays it.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or
+    /// somebody else has settled it; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the
+    /// database's, after which it may be repeated.
+    pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
+    where
+        Res: Serialize,
+    {
+        let bytes = encode(unknown.operation(), result)?;
+        let write = Write {
+            result: Some(&bytes),
+            ..self.settling(unknown, Status::Completed)
+        };
+        self.settle(unknown, write).await
+    }
+
+    /// The effect failed for good: every retry replays the failure.
+    ///
+    /// # Errors
+    /// As [`resolve_completed`](Self::resolve_completed).
+    pub async fn resolve_failed(
+        &mut self,
+        unknown: &Unknown,
+        failure: &StoredFailure,
+    ) -> Result<(), Error> {
+        let bytes = encode(unknown.operation(), failure)?;
+        let write = Write {
+            failure: Some(&bytes),
+            ..self.settling(unknown, Status::Failed)
+        };
+        self.settle(unknown, write).await
+    }
+
+    /// The effect never happened: the next caller runs the body.
+    ///
+    /// # Errors
+    /// As [`resolve_completed`](Self::resolve_completed).
+    pub async fn resolve_never_happened(&mut self, unknown: &Unknown) -> Result<(), Error> {
+        let write = self.settling(unknown, Status::Released);
+        self.settle(unknown, write).await
+    }
+
+    fn settling(&self, unknown: &Unknown, status: Status) -> Write<'static> {
+        Write {
+            becomes: unknown.settles_as,
+            ..Write::own(
+                Change::Settle(status),
+                unknown.attempt_id(),
+                self.store.retention_micros(),
+            )
+        }
+    }
+
+    async fn settle(&mut self, unknown: &Unknown, write: Write<'_>) -> Result<(), Error> {
+        write_fenced(self.conn, &unknown.ask, &write)
+            .await
+            .map_err(certain)
+    }
+
+    fn found(&self, listed: Listed) -> Result<Unknown, Error> {
+        let scope = if listed.scope.is_empty() {
+            Scope::GLOBAL
+        } else {
+            Scope::new(listed.scope)?
+        };
+        let key = listed.key.parse::<IdempotencyKey>()?.scoped(scope);
+        let ask = Ask::new(
+            self.store.table.clone(),
+            self.identity(&key, "list_unknown")?,
+        );
+        Ok(Unknown::new(ask, listed.record))
+    }
+}

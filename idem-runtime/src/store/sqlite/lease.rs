@@ -1,0 +1,312 @@
+//! Leases on SQLite: each write in a transaction of its own, flushed before it answers.
+
+use sqlx::sqlite::{Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, Transaction};
+
+use super::super::backend::Backend as _;
+use super::super::lease::{
+    LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, condition, decided,
+    spent,
+};
+use super::super::session::{Ask, CommitError, Entry};
+use super::sql::{NOW, full, parts};
+use super::{code, look_as_writer, row, sql, wrong_or};
+use crate::error::Error;
+use crate::fingerprint::FINGERPRINT_VERSION;
+use crate::outcome::{Change, Lock};
+use crate::record::{AttemptId, CODEC_JSON};
+
+const IDENTITY: &str = "namespace = ?1 AND scope = ?2 AND key = ?3";
+
+/// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
+const FULL: i64 = 2;
+
+impl LeaseSession for SqliteConnection {
+    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+        check(self)?;
+        // Before the write lock: an answer must not wait for another key's writer.
+        let seen = Sqlite::peek(self, ask).await.map_err(rolled_back)?;
+        let mut running = None;
+        if let Some(seen) = seen {
+            let (sighting, held) = seen.split(ask.clone());
+            if let Plan::Answer(leased) = terms.plan(sighting) {
+                return Ok(leased);
+            }
+            running = held.running;
+        }
+        let level = make_durable(self, &ask.table).await.map_err(rolled_back)?;
+        let taken = write_lease(self, ask, terms).await;
+        restore(self, &ask.table, level).await;
+        drop(running);
+        taken
+    }
+
+    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+        check(self)?;
+        let level = make_durable(self, &ask.table).await.map_err(rolled_back)?;
+        let done = alter(self, ask, write).await;
+        restore(self, &ask.table, level).await;
+        done
+    }
+
+    async fn lapse(
+        &mut self,
+        table: &str,
+        namespace: &str,
+        operation: &str,
+        limit: u32,
+    ) -> Result<u64, CommitError> {
+        check(self)?;
+        let level = make_durable(self, table).await.map_err(rolled_back)?;
+        let done = lapse(self, table, namespace, operation, limit).await;
+        restore(self, table, level).await;
+        done
+    }
+
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+        let after = page
+            .after
+            .map_or("", |_| "AND (locked_until, scope, key) > (?3, ?4, ?5)");
+        let statement = format!(
+            "SELECT r.scope, r.key, {} FROM {} AS r WHERE namespace = ?1 AND status = 4 {after} \
+             ORDER BY r.locked_until, r.scope, r.key LIMIT ?2",
+            sql::COLUMNS,
+            full(page.table),
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement))
+            .bind(page.namespace)
+            .bind(page.limit);
+        if let Some((until, scope, key)) = page.after {
+            query = query.bind(until.as_micros()).bind(scope).bind(key);
+        }
+        let rows = match query.fetch_all(&mut *self).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(wrong_or(self, page.table, error).await),
+        };
+        let mut listed = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let Some(record) = row::record(&row)? {
+                listed.push(Listed {
+                    scope: row.try_get("scope").map_err(code::fold)?,
+                    key: row.try_get("key").map_err(code::fold)?,
+                    record,
+                });
+            }
+        }
+        Ok(listed)
+    }
+}
+
+impl LeaseStatements for SqliteConnection {
+    async fn put(
+        &mut self,
+        ask: &Ask,
+        entry: &Entry<'_>,
+        take_over: bool,
+        lease: i64,
+    ) -> Result<bool, Error> {
+        let table = full(&ask.table);
+        let statement = if entry.replaces.is_some() {
+            let guard = if take_over {
+                condition(Change::TakeOver, NOW)
+            } else {
+                spent(NOW)
+            };
+            format!(
+                "UPDATE {table} SET created_at = {NOW}, expires_at = 9223372036854775807, locked_until = {NOW} + ?4, \
+                 attempt_id = ?5, attempt = ?6, status = ?7, fingerprint_version = ?8, codec = ?9, operation = ?10, \
+                 fingerprint = ?11, request = ?12, result = NULL, failure = NULL \
+                 WHERE {IDENTITY} AND attempt_id = ?13 AND {guard}"
+            )
+        } else {
+            format!(
+                "INSERT OR ABORT INTO {table} (namespace, scope, key, created_at, expires_at, locked_until, attempt_id, \
+                 attempt, status, fingerprint_version, codec, operation, fingerprint, request) \
+                 SELECT ?1, ?2, ?3, {NOW}, 9223372036854775807, {NOW} + ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 \
+                 WHERE ?13 IS NULL"
+            )
+        };
+        let result = sqlx::query(AssertSqlSafe(statement))
+            .bind(ask.identity.namespace())
+            .bind(ask.identity.scope().as_str())
+            .bind(ask.identity.key().as_str())
+            .bind(lease)
+            .bind(ask.attempt_id.as_uuid())
+            .bind(entry.attempt)
+            .bind(entry.status.code())
+            .bind(FINGERPRINT_VERSION)
+            .bind(CODEC_JSON)
+            .bind(entry.operation)
+            .bind(
+                entry
+                    .fingerprint
+                    .as_ref()
+                    .map(|hash| hash.as_bytes().as_slice()),
+            )
+            .bind(entry.request)
+            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .execute(self)
+            .await;
+        match result {
+            Ok(done) if done.rows_affected() == 1 => Ok(true),
+            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) => Err(Error::RecordNotWritten),
+            Err(error) if code::is_conflict(&error) => Ok(false),
+            Err(error) => Err(code::fold(error)),
+        }
+    }
+
+    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
+        let Write { change, .. } = *write;
+        let set = match change {
+            Change::Extend => format!(", locked_until = {NOW} + ?6"),
+            Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
+            Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => format!(
+                ", created_at = {NOW}, expires_at = {NOW} + ?6, locked_until = NULL, codec = {CODEC_JSON}, \
+                 result = ?7, failure = ?8"
+            ),
+        };
+        let statement = format!(
+            "UPDATE OR ABORT {} SET attempt_id = ?5, status = {}{set} WHERE {IDENTITY} AND attempt_id = ?4 AND {}",
+            full(&ask.table),
+            change.to().code(),
+            condition(change, NOW),
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement))
+            .bind(ask.identity.namespace())
+            .bind(ask.identity.scope().as_str())
+            .bind(ask.identity.key().as_str())
+            .bind(write.seen.as_uuid())
+            .bind(write.becomes.as_uuid());
+        if !set.is_empty() {
+            query = query.bind(write.lasts);
+        }
+        if change != Change::Extend && !set.is_empty() {
+            query = query.bind(write.result).bind(write.failure);
+        }
+        match query.execute(&mut *self).await {
+            Ok(done) => Ok(done.rows_affected() == 1),
+            Err(error) => Err(wrong_or(self, &ask.table, error).await),
+        }
+    }
+}
+
+async fn write_lease(
+    conn: &mut SqliteConnection,
+    ask: &Ask,
+    terms: &Terms<'_>,
+) -> Result<Leased, CommitError> {
+    let mut tx = begin(conn).await?;
+    let decided = match look_as_writer(&mut tx, ask).await {
+        Ok(mut seen) => {
+            seen.lock = Lock::Granted;
+            decided(&mut *tx, seen, ask, terms).await
+        }
+        Err(error) => Err(error),
+    };
+    end(tx, decided).await
+}
+
+async fn alter(
+    conn: &mut SqliteConnection,
+    ask: &Ask,
+    write: &Write<'_>,
+) -> Result<bool, CommitError> {
+    let mut tx = begin(conn).await?;
+    let done = tx.update(ask, write).await;
+    end(tx, done.map(|done| (done, done))).await
+}
+
+async fn lapse(
+    conn: &mut SqliteConnection,
+    table: &str,
+    namespace: &str,
+    operation: &str,
+    limit: u32,
+) -> Result<u64, CommitError> {
+    let full = full(table);
+    let statement = format!(
+        "UPDATE {full} SET status = {} WHERE rowid IN (SELECT rowid FROM {full} \
+         WHERE namespace = ?1 AND operation = ?2 AND {} ORDER BY locked_until LIMIT ?3)",
+        Change::Lapse.to().code(),
+        condition(Change::Lapse, NOW),
+    );
+    let mut tx = begin(conn).await?;
+    let done = sqlx::query(AssertSqlSafe(statement))
+        .bind(namespace)
+        .bind(operation)
+        .bind(limit)
+        .execute(&mut *tx)
+        .await;
+    let done = match done {
+        Ok(done) => Ok((done.rows_affected(), true)),
+        Err(error) => Err(wrong_or(&mut tx, table, error).await),
+    };
+    end(tx, done).await
+}
+
+/// A transaction of the caller's could take a lease back.
+fn check(conn: &SqliteConnection) -> Result<(), CommitError> {
+    if conn.is_in_transaction() {
+        Err(CommitError::RolledBack(Error::LeaseInTransaction))
+    } else {
+        Ok(())
+    }
+}
+
+async fn begin(conn: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, CommitError> {
+    conn.begin_with("BEGIN IMMEDIATE")
+        .await
+        .map_err(|error| CommitError::RolledBack(code::fold_begin(error)))
+}
+
+/// COMMIT where something was written, and ROLLBACK where nothing was.
+async fn end<T>(
+    tx: Transaction<'_, Sqlite>,
+    done: Result<(T, bool), Error>,
+) -> Result<T, CommitError> {
+    match done {
+        Ok((answer, true)) => Sqlite::commit(tx).await.map(|()| answer),
+        Ok((answer, false)) => {
+            let rolled = tx.rollback().await.map_err(code::fold);
+            rolled.map(|()| answer).map_err(rolled_back)
+        }
+        Err(error) => {
+            // Nothing is written; the driver tries again before the connection's next statement.
+            let _ = tx.rollback().await;
+            Err(CommitError::RolledBack(error))
+        }
+    }
+}
+
+/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a power failure.
+/// Returns the level to restore, if it was lower. It cannot be changed inside a transaction.
+async fn make_durable(conn: &mut SqliteConnection, table: &str) -> Result<Option<i64>, Error> {
+    let (schema, _) = parts(table);
+    let level: i64 = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA {schema}.synchronous")))
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(code::fold)?;
+    if level >= FULL {
+        return Ok(None);
+    }
+    set_level(conn, schema, FULL).await?;
+    Ok(Some(level))
+}
+
+async fn restore(conn: &mut SqliteConnection, table: &str, level: Option<i64>) {
+    if let Some(level) = level {
+        // A connection that stays more durable than it was asked to be harms nobody.
+        let _ = set_level(conn, parts(table).0, level).await;
+    }
+}
+
+async fn set_level(conn: &mut SqliteConnection, schema: &str, level: i64) -> Result<(), Error> {
+    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
+    conn.execute(statement).await.map_err(code::fold)?;
+    Ok(())
+}
+
+fn rolled_back(error: Error) -> CommitError {
+    CommitError::RolledBack(error)
+}

@@ -1,0 +1,161 @@
+//! What the laws of leases need of a database besides.
+
+use std::time::Duration;
+
+use idem_runtime::policy::{Lease, OnLapse};
+use idem_runtime::record::{Record, Timestamp};
+use idem_runtime::store::{LeaseSession, Outcome, StoreLease};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
+
+use super::{Memory, PAY, Postgres, SqliteRollback, SqliteWal, Subject, key, store};
+
+pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
+    /// Moves the end of every lease to so long from now, under all checks of the schema.
+    async fn end_leases_in(&self, left: i64);
+
+    /// Deletes every record.
+    async fn clear(&self);
+
+    /// Lets the leases of these unknown outcomes have ended at the same moment.
+    async fn same_end(&self, keys: &[&str]);
+
+    /// Every lease has just ended.
+    async fn lapse(&self) {
+        self.end_leases_in(0).await;
+    }
+}
+
+impl LeaseSubject for Postgres {
+    async fn end_leases_in(&self, left: i64) {
+        sqlx::query(
+            "UPDATE idem_record SET locked_until = clock_timestamp() + $1 * interval '1 microsecond' \
+             WHERE status = 3",
+        )
+        .bind(left)
+        .execute(&mut self.connect().await)
+        .await
+        .expect("the server answers");
+    }
+
+    async fn clear(&self) {
+        let mut conn = self.connect().await;
+        conn.execute("DELETE FROM idem_record")
+            .await
+            .expect("the server answers");
+    }
+
+    async fn same_end(&self, keys: &[&str]) {
+        let mut conn = self.connect().await;
+        conn.execute(AssertSqlSafe(same_end(keys)))
+            .await
+            .expect("the server answers");
+    }
+}
+
+macro_rules! on_sqlite {
+    ($subject:ty) => {
+        impl LeaseSubject for $subject {
+            async fn end_leases_in(&self, left: i64) {
+                end_leases_in(self.connect().await, left).await;
+            }
+
+            async fn clear(&self) {
+                let mut conn = self.connect().await;
+                conn.execute("DELETE FROM idem_record")
+                    .await
+                    .expect("the file can be written");
+            }
+
+            async fn same_end(&self, keys: &[&str]) {
+                let mut conn = self.connect().await;
+                conn.execute(AssertSqlSafe(same_end(keys)))
+                    .await
+                    .expect("the file can be written");
+            }
+        }
+    };
+}
+
+on_sqlite!(SqliteWal);
+on_sqlite!(SqliteRollback);
+
+fn same_end(keys: &[&str]) -> String {
+    format!(
+        "UPDATE idem_record SET locked_until = (SELECT max(locked_until) FROM idem_record WHERE status = 4) \
+         WHERE key IN ('{}')",
+        keys.join("', '")
+    )
+}
+
+async fn end_leases_in(mut conn: SqliteConnection, left: i64) {
+    sqlx::query(
+        "UPDATE idem_record SET locked_until = \
+         CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + ?1 WHERE status = 3",
+    )
+    .bind(left)
+    .execute(&mut conn)
+    .await
+    .expect("the file can be written");
+    conn.close().await.expect("it is open");
+}
+
+impl LeaseSubject for Memory {
+    async fn end_leases_in(&self, left: i64) {
+        let database = &self.0;
+        let until = Timestamp::from_micros(database.now().as_micros() + left);
+        database.edit(|_, row| {
+            if row.status == 3 {
+                row.locked_until = Some(until);
+            }
+        });
+    }
+
+    async fn clear(&self) {
+        self.0.clear();
+    }
+
+    async fn same_end(&self, keys: &[&str]) {
+        let rows = self.0.rows();
+        let unknown = rows.iter().filter(|(_, row)| row.status == 4);
+        let end = unknown.filter_map(|(_, row)| row.locked_until).max();
+        self.0.edit(|at, row| {
+            if keys.contains(&at.key.as_str()) {
+                row.locked_until = end;
+            }
+        });
+    }
+}
+
+pub(crate) const LEASE: Duration = Duration::from_mins(5);
+
+pub(crate) fn terms(on_lapse: OnLapse) -> Lease {
+    Lease::new(LEASE, on_lapse).expect("within bounds")
+}
+
+/// Asks for a lease on `k`, as every law does.
+pub(crate) async fn ask_lease<C: LeaseSession>(
+    conn: &mut C,
+    on_lapse: OnLapse,
+) -> Result<Outcome<StoreLease, Value, Value>, idem_runtime::Error> {
+    let store = store();
+    let mut bound = store.in_connection(conn);
+    bound
+        .begin_leased(&key("k"), PAY, &json!(1), terms(on_lapse))
+        .await
+}
+
+/// Asks and expects to get it.
+pub(crate) async fn lease<C: LeaseSession>(conn: &mut C, on_lapse: OnLapse) -> StoreLease {
+    match ask_lease(conn, on_lapse).await {
+        Ok(Outcome::Fresh(lease)) => lease,
+        other => panic!("no lease: {other:?}"),
+    }
+}
+
+pub(crate) async fn read<C: LeaseSession>(conn: &mut C) -> Record {
+    let store = store();
+    let mut bound = store.in_connection(conn);
+    let found = bound.get(&key("k")).await.expect("it can be read");
+    found.expect("there is a record")
+}
