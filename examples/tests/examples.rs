@@ -24,6 +24,12 @@ fn in_the_callers_transaction_both_commit_or_neither() {
     assert!(shown.ends_with("Grace was told\n"), "{shown}");
 }
 
+#[test]
+fn a_mail_in_doubt_is_sent_once_and_found_out() {
+    let shown = run("notifier");
+    assert!(shown.ends_with("2 keys, 2 mails.\n"), "{shown}");
+}
+
 /// Runs an example and returns what it printed. `cargo test`, `cargo nextest run` and `cargo xtask
 /// test` build the examples before the tests, next to the directory where the tests are; where only
 /// some targets are asked for, `cargo build --examples` does.

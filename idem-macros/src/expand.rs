@@ -3,6 +3,8 @@
 //! The expansion is linear. A closure around the body, or a function that the code moves to, would
 //! cost the future its `Send`, or the signature its generics.
 
+mod lease;
+
 use proc_macro2::{Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
@@ -13,7 +15,7 @@ use crate::item::Item;
 use crate::model::{First, Model, Output};
 use crate::signature::{self, Ends};
 use crate::types;
-use crate::validate::{Compared, Key, Plan};
+use crate::validate::{Compared, Handle, Key, Plan};
 
 /// How long a duplicate waits if `on_conflict = "wait"` does not say: two seconds.
 const DEFAULT_WAIT: u64 = 2;
@@ -34,18 +36,27 @@ pub(crate) fn handler(
         ..
     } = item;
     let sig = signature::rewritten(item, model, options);
-    let body = body(item, model, options, plan);
+    let body = match plan.handle {
+        Handle::Transaction(transaction) => body(item, model, options, plan, transaction),
+        Handle::Attempt(attempt) => lease::body(item, model, options, plan, attempt),
+    };
     quote! { #(#attrs)* #vis #defaultness #sig { #body } }
 }
 
-fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> TokenStream {
+fn body(
+    item: &Item,
+    model: &Model<'_>,
+    options: &Options,
+    plan: &Plan<'_>,
+    transaction: &Type,
+) -> TokenStream {
     let mixed = Span::mixed_site();
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
     let operation = operation(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
-    let unit = unit(plan, options, &p);
+    let unit = unit(transaction, options, &p);
     let result = types::inferred(plan.result);
     let anchor = anchor(&result, &p);
     let returned = Ends::of(&result).open(&quote!(result));
@@ -80,10 +91,9 @@ fn body(item: &Item, model: &Model<'_>, options: &Options, plan: &Plan<'_>) -> T
 }
 
 /// `unit(db)`, underlined like the transaction's type, which is in the bound of what `db` is.
-fn unit(plan: &Plan<'_>, options: &Options, p: &TokenStream) -> TokenStream {
-    let at = Ends::of(plan.transaction);
+fn unit(transaction: &Type, options: &Options, p: &TokenStream) -> TokenStream {
+    let at = Ends::of(transaction);
     let source = signature::source();
-    let transaction = plan.transaction;
     let of = options
         .keeps_signature
         .given_as(true)
@@ -108,6 +118,7 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
         let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
         operation.extend(quote_spanned!(mixed=> .wait(#p::Duration::from_secs(#wait))));
     }
+    operation.extend(lease::option(options, p));
     let switches = [
         (
             options.records_failures.given_as(true),

@@ -36,8 +36,12 @@ fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     let mixed = Span::mixed_site();
     let user = expand::user_block(item);
     let option = quote_spanned!(mixed=> ::core::option::Option);
-    let transaction = model.first.as_ref().filter(|first| first.meant().is_some());
-    let binding = transaction.and_then(|First { typed, .. }| {
+    // What the rewritten signature no longer names.
+    let replaced = model.first.as_ref().filter(|first| {
+        let leased = options.lease.is_given() && types::attempt(&first.typed.ty).is_some();
+        leased || first.meant().is_some()
+    });
+    let binding = replaced.and_then(|First { typed, .. }| {
         let ty = &typed.ty;
         // Not a diverging expression, after which the body would be dead code.
         let nothing = quote_spanned!(mixed=> #option::unwrap(#option::None::<#ty>));

@@ -56,7 +56,8 @@
 //! | `record_request` | off | keeps the request itself, to show on a mismatch what differs; otherwise its hash only |
 //! | `expiry = "replay"`, `"strict"` | `"replay"` | an expired record is replayed until it is purged, or counts as absent at once |
 //! | `signature = "keep"` | rewritten | for methods whose signature a trait fixes: the transaction is the caller's, the result a plain `Result<T, E>` |
-//! | `lease = "…"`, `on_lapse = "retry"`, `"unknown"` | none | for effects outside the database: checked, and refused until this version has it |
+//! | `lease = "…"` | none | lease mode, for effects outside the database: the handler takes `&Attempt` first and owns the rest, its callers pass `&pool`; at most `1d` |
+//! | `on_lapse = "unknown"`, `"retry"` | `"unknown"` | when a lease lapses: the outcome waits for reconciliation, or the next caller runs the body again; only with `lease` |
 //! | `table = "…"` | the library's own | the table of records, `name` or `schema.name` in lower case |
 //! | `crate = path` | `::idem_runtime` | where the runtime is, if it was renamed |
 //!
@@ -112,7 +113,6 @@
 //! | `IDEM030` | `skip` names what is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
 //! | `IDEM032` | a key or a fingerprint is a literal |
-//! | `IDEM033` | the option belongs to a mode that this version does not have |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |
 //! | `IDEM043` | the variant for replayed failures holds something else |

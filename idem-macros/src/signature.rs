@@ -24,17 +24,24 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
     let keep = options.keeps_signature.given_as(true).is_some();
     let runtime = options.runtime();
     if let Some(first) = &model.first
-        && let Some(transaction) = first.meant()
         && let Some(FnArg::Typed(param)) = sig.inputs.iter_mut().nth(first.index)
     {
-        param.attrs.retain(|attr| attr.path().is_ident("cfg"));
-        let name = source();
-        *param.pat = Pat::Verbatim(name.into_token_stream());
-        if !keep {
-            let lifetime = first
-                .reference
-                .and_then(|reference| reference.lifetime.as_ref());
-            *param.ty = begin(&runtime, transaction, lifetime);
+        let leased = types::attempt(&first.typed.ty).filter(|_| options.lease.is_given());
+        let ty = match (leased, first.meant()) {
+            (Some(attempt), _) => Some(lease_source(&runtime, attempt)),
+            (None, Some(_)) if keep => Some((*param.ty).clone()),
+            (None, Some(transaction)) => {
+                let lifetime = first
+                    .reference
+                    .and_then(|reference| reference.lifetime.as_ref());
+                Some(begin(&runtime, transaction, lifetime))
+            }
+            (None, None) => None,
+        };
+        if let Some(ty) = ty {
+            param.attrs.retain(|attr| attr.path().is_ident("cfg"));
+            *param.pat = Pat::Verbatim(source().into_token_stream());
+            *param.ty = ty;
         }
     }
     if !keep {
@@ -50,6 +57,12 @@ fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>)
     let open = at.open(&quote!(impl #runtime::Begin<));
     let close = at.close(&quote!(>));
     Type::Verbatim(quote!(#open #lifetime, #transaction #close))
+}
+
+/// `impl LeaseSource`: whatever can keep a lease.
+fn lease_source(runtime: &TokenStream, attempt: &Type) -> Type {
+    let at = Ends::of(attempt);
+    Type::Verbatim(at.open(&quote!(impl #runtime::LeaseSource)))
 }
 
 fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {

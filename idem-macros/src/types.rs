@@ -41,6 +41,17 @@ pub(crate) fn type_arguments(segment: &PathSegment) -> impl Iterator<Item = &Typ
     })
 }
 
+/// The type behind `&`, if that is `Attempt`.
+pub(crate) fn attempt(ty: &Type) -> Option<&Type> {
+    match bare(ty) {
+        Type::Reference(reference) if reference.mutability.is_none() => {
+            name(&reference.elem).filter(|name| *name == "Attempt")?;
+            Some(&reference.elem)
+        }
+        _ => None,
+    }
+}
+
 /// The first reference in a type: in a stored value it could never be read back.
 pub(crate) fn reference(ty: &Type) -> Option<&Type> {
     find(ty, &|ty| matches!(ty, Type::Reference(_)))
@@ -157,9 +168,27 @@ pub(crate) enum KeyShape {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyShape, borrow, inferred, key_shape, reference};
+    use super::{KeyShape, attempt, borrow, inferred, key_shape, reference};
     use quote::ToTokens as _;
     use syn::parse_quote;
+
+    #[test]
+    fn an_attempt_is_known_by_its_last_segment_behind_a_shared_reference() {
+        for ty in [
+            parse_quote!(&Attempt),
+            parse_quote!(&'_ idem::Attempt),
+            parse_quote!((&Attempt)),
+        ] {
+            assert!(attempt(&ty).is_some());
+        }
+        for ty in [
+            parse_quote!(Attempt),
+            parse_quote!(&mut Attempt),
+            parse_quote!(&Attempts),
+        ] {
+            assert!(attempt(&ty).is_none());
+        }
+    }
 
     #[test]
     fn a_key_is_known_by_its_last_segment_through_references_options_and_parentheses() {

@@ -12,17 +12,25 @@ use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
 use crate::model::{Model, cfgs, same};
 use crate::nearest;
+use crate::types;
 
 pub(crate) use self::signature::{is_async_trait, is_cache};
 
 /// What is known of a handler without faults.
 pub(crate) struct Plan<'i> {
-    pub(crate) transaction: &'i Type,
+    pub(crate) handle: Handle<'i>,
     /// The type of the handler's own result.
     pub(crate) result: &'i Type,
     pub(crate) key: Key<'i>,
     /// The values that a retry must repeat; nothing with `fingerprint = ..`.
     pub(crate) compared: Vec<Compared<'i>>,
+}
+
+/// What the body gets first, by its type behind the reference.
+pub(crate) enum Handle<'i> {
+    Transaction(&'i Type),
+    /// Lease mode.
+    Attempt(&'i Type),
 }
 
 pub(crate) enum Key<'i> {
@@ -54,15 +62,13 @@ pub(crate) fn plan<'i>(
         None => (None, Vec::new()),
     };
     let compared = compared(model, options, &leaves, faults);
-    if let (Some(name), true) = (&options.lease.name, faults.is_empty()) {
-        faults.push(
-            Code::NotInThisVersion,
-            name,
-            "lease mode is not in this version: remove the option, and keep what the handler does in the database",
-        );
-    }
+    let first = model.first.as_ref()?;
     Some(Plan {
-        transaction: model.first.as_ref()?.transaction()?,
+        handle: if options.lease.is_given() {
+            Handle::Attempt(types::attempt(&first.typed.ty)?)
+        } else {
+            Handle::Transaction(first.transaction()?)
+        },
         result: model.output.result()?,
         key: key?,
         compared,
@@ -120,14 +126,19 @@ fn misplaced(name: &Ident, model: &Model<'_>, leaves: &[&Ident]) -> Option<Strin
     if model.names().any(|known| same(known, name)) {
         return None;
     }
+    let is_attempt = model
+        .first
+        .as_ref()
+        .is_some_and(|first| types::attempt(&first.typed.ty).is_some());
     let is_first = model.first.as_ref().is_some_and(|first| {
         crate::pattern::names(&first.typed.pat)
             .iter()
             .any(|first| same(first, name))
     });
     if is_first {
+        let first = if is_attempt { "attempt" } else { "transaction" };
         return Some(format!(
-            "`{name}` is the transaction, which is not compared: remove it from `skip`"
+            "`{name}` is the {first}, which is not compared: remove it from `skip`"
         ));
     }
     let known: Vec<String> = model

@@ -1,5 +1,6 @@
 //! Every name that generated code may use, and no other. Not part of the public interface.
 
+pub use std::clone::Clone;
 pub use std::fmt::Display;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
@@ -15,6 +16,7 @@ pub use crate::failure::StoredFailure;
 pub use crate::failure::derived::{
     Described, FailureField, described, field, listed, named, replayed,
 };
+pub use crate::policy::OnLapse;
 pub use crate::spec::Operation;
 
 pub use crate::lease::run::{Arrival, LeasedCall, leased, run};

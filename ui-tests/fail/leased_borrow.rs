@@ -1,7 +1,5 @@
 use idem_ui_tests::*;
 
-struct Attempt;
-
 #[idempotent(namespace = "payments", lease = "5m")]
 async fn create(attempt: &Attempt, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
     Ok(Payment { id: cmd.amount })

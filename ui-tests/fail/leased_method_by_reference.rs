@@ -1,7 +1,5 @@
 use idem_ui_tests::*;
 
-struct Attempt;
-
 struct Mailer;
 
 impl Mailer {

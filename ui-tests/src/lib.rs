@@ -8,7 +8,9 @@
 #[cfg(any(clippy, test))]
 pub mod lints;
 
-pub use idem_runtime::{Error, Failure, IdempotencyKey, Replayable, StoredFailure, idempotent};
+pub use idem_runtime::{
+    Attempt, Error, Failure, IdempotencyKey, Replayable, StoredFailure, idempotent,
+};
 pub use serde::{Deserialize, Serialize};
 pub use sqlx::{
     PgConnection, PgPool, PgTransaction, Postgres, SqlitePool, SqliteTransaction, Transaction,

@@ -23,6 +23,7 @@
 #![allow(dead_code, reason = "nobody calls them")]
 
 mod kept;
+mod leased;
 
 use std::sync::Arc;
 

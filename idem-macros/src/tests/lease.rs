@@ -1,4 +1,6 @@
-//! Lease mode: checked in full, and then refused by one message.
+//! Lease mode: what its handlers and options may be.
+
+use proc_macro2::TokenStream;
 
 use super::reports;
 
@@ -11,14 +13,34 @@ fn says(arguments: &str, item: &str, code: &str, message: &str) {
 }
 
 #[test]
-fn a_valid_leased_handler_is_refused_once() {
+fn a_leased_handler_of_any_shape_is_expanded() {
     for item in [
         "async fn f(attempt: &Attempt, key: IdempotencyKey, cmd: Cmd) -> Result<(), E> {}",
         "async fn f(_: &idem::Attempt, key: &IdempotencyKey, n: &'static str) -> Result<(), E> {}",
         "async fn f(self: Arc<Self>, attempt: &Attempt, key: Option<&IdempotencyKey>) -> Result<(), E> {}",
         "async fn f(self, attempt: &'_ Attempt, key: &IdempotencyKey, (a, b): (Vec<u8>, Cow<'static, str>)) -> Result<(), E> {}",
     ] {
-        says(VALID, item, "IDEM033", "remove the option");
+        let expansion = reports(VALID, item, &[]);
+        assert!(expansion.is_empty());
+    }
+}
+
+#[test]
+fn without_a_word_a_lapse_leaves_the_outcome_unknown() {
+    let item: TokenStream =
+        "async fn f(attempt: &Attempt, key: IdempotencyKey) -> Result<(), E> {}"
+            .parse()
+            .expect("tokens");
+    for (on_lapse, variant) in [
+        ("", "OnLapse::Unknown"),
+        (", on_lapse = \"unknown\"", "OnLapse::Unknown"),
+        (", on_lapse = \"retry\"", "OnLapse::Retry"),
+    ] {
+        let arguments = format!("namespace = \"p\", lease = \"90s\"{on_lapse}");
+        let expansion = crate::expand(arguments.parse().expect("tokens"), &item);
+        let text = expansion.to_string().replace(' ', "");
+        assert!(text.contains(variant), "{text}");
+        assert!(text.contains("from_secs(90u64)"), "{text}");
     }
 }
 

@@ -136,6 +136,24 @@ fn kept_signature() {
 }
 
 #[test]
+fn leased() {
+    snapshot(
+        "leased",
+        "namespace = \"mail\", lease = \"5m\", on_lapse = \"retry\", failures = \"record\"",
+        "/// Sends.\npub async fn send(self: Arc<Self>, attempt: &Attempt, key: &IdempotencyKey, mail: Mail) -> Result<Receipt, MailError> { Ok(self.relay(attempt, mail).await?) }",
+    );
+}
+
+#[test]
+fn leased_with_an_optional_key() {
+    snapshot(
+        "leased_optional",
+        "namespace = \"mail\", lease = \"90s\"",
+        "async fn send(_: &Attempt, _key: Option<&IdempotencyKey>, #[cfg(unix)] mut to: String) -> ApiResult<()> { Ok(()) }",
+    );
+}
+
+#[test]
 fn faulty() {
     snapshot(
         "faulty",

@@ -43,7 +43,7 @@ pub(super) fn options(options: &Options, faults: &mut Faults) {
 /// Checks the parameters of a leased handler.
 pub(super) fn signature(item: &Item, model: &Model<'_>, faults: &mut Faults) {
     match &model.first {
-        Some(first) if is_attempt(&first.typed.ty) => {}
+        Some(first) if types::attempt(&first.typed.ty).is_some() => {}
         Some(first) => faults.push(
             Code::LeasedWithoutAttempt,
             &first.typed.ty,
@@ -70,7 +70,7 @@ pub(super) fn signature(item: &Item, model: &Model<'_>, faults: &mut Faults) {
     let owned = model
         .rest
         .iter()
-        .filter(|param| param.key.is_none() && !is_attempt(&param.typed.ty));
+        .filter(|param| param.key.is_none() && types::attempt(&param.typed.ty).is_none());
     for borrow in owned.filter_map(|param| types::borrow(&param.typed.ty)) {
         faults.push(
             Code::LeasedBorrow,
@@ -88,22 +88,15 @@ fn borrows_itself(receiver: &Receiver) -> bool {
     }
 }
 
-/// Whether a type is `&Attempt`.
-fn is_attempt(ty: &Type) -> bool {
-    match types::bare(ty) {
-        Type::Reference(reference) => {
-            reference.mutability.is_none() && names_attempt(&reference.elem)
-        }
-        _ => false,
-    }
-}
-
 fn names_attempt(ty: &Type) -> bool {
     types::name(ty).is_some_and(|name| name == "Attempt")
 }
 
 fn no_attempt(first: &First<'_>, model: &Model<'_>) -> String {
-    let later = model.rest.iter().find(|param| is_attempt(&param.typed.ty));
+    let later = model
+        .rest
+        .iter()
+        .find(|param| types::attempt(&param.typed.ty).is_some());
     if let Some(name) = later.and_then(|param| param.plain_name()) {
         return format!("move `{name}` to the front");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::error::Error;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
-use crate::policy::{DEFAULT_RETRY_AFTER, Expiry};
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
@@ -234,4 +234,75 @@ fn a_released_record_counts_as_absent_and_is_replaced() {
         ask(Some(released), Lock::Granted),
         Decision::Run { replaces: Some(replaces), attempt: 2 } if replaces == id
     ));
+}
+
+fn leased(on_lapse: OnLapse) -> Question<'static> {
+    Question {
+        lessee: Some(Lessee {
+            attempt_id: AttemptId::random(),
+            on_lapse,
+        }),
+        ..question(Some(REQUEST), Expiry::Replay)
+    }
+}
+
+#[test]
+fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
+    for (locked_until, live) in [(1_000_001, true), (1_000_000, false), (999_999, false)] {
+        let mut held = record(Status::InProgress);
+        held.locked_until = Some(Timestamp::from_micros(locked_until));
+        held.attempt = 7;
+        let id = held.attempt_id;
+        for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
+            match ask_with(Some(held.clone()), Lock::Granted, leased(on_lapse)) {
+                Decision::Refuse(Error::InFlight { retry_after }) => {
+                    assert!(live);
+                    assert_eq!(retry_after, Duration::from_micros(1));
+                }
+                Decision::TakeOver { lapsed, attempt: 8 } => {
+                    assert!(!live && lapsed == id && on_lapse == OnLapse::Retry);
+                }
+                Decision::Lapse(record) => {
+                    assert!(!live && record.attempt_id == id && on_lapse == OnLapse::Unknown);
+                }
+                other => panic!("{other:?}"),
+            }
+            // The fence draws the line at the same microsecond.
+            for change in [Change::TakeOver, Change::Lapse] {
+                assert_eq!(change.permits(&held, id, NOW), !live);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lease_without_an_end_is_nobodys_to_take() {
+    let mut held = record(Status::InProgress);
+    held.locked_until = None;
+    for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
+        assert!(matches!(
+            ask_with(Some(held.clone()), Lock::Granted, leased(on_lapse)),
+            Decision::Refuse(Error::InFlight { .. })
+        ));
+    }
+    assert!(!Change::TakeOver.permits(&held, held.attempt_id, NOW));
+}
+
+#[test]
+fn a_lease_of_this_very_attempt_is_held_and_of_no_other() {
+    for locked_until in [10, 1_250_000] {
+        let mut held = record(Status::InProgress);
+        held.locked_until = Some(Timestamp::from_micros(locked_until));
+        let own = Question {
+            lessee: Some(Lessee {
+                attempt_id: held.attempt_id,
+                on_lapse: OnLapse::Unknown,
+            }),
+            ..question(Some(REQUEST), Expiry::Replay)
+        };
+        assert!(matches!(
+            ask_with(Some(held), Lock::Granted, own),
+            Decision::Held { attempt: 1 }
+        ));
+    }
 }

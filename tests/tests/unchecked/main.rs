@@ -2,6 +2,7 @@
 //!
 //! A binary of its own, because the switch is the process's.
 
+mod leases;
 mod rivals;
 mod snapshot;
 mod transactions;

@@ -9,7 +9,7 @@ use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 /// A lease, and how far the clock goes, in moments.
 pub(super) const LEASE: i64 = 2;
-pub(super) const END: i64 = 5;
+pub(super) const END: i64 = 4;
 
 /// How often one caller may ask.
 const CALLS: u8 = 2;

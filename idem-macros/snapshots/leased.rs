@@ -1,0 +1,42 @@
+// #[idempotent(namespace = "mail", lease = "5m", on_lapse = "retry", failures = "record")]
+// 375 tokens
+/// Sends.
+pub async fn send(
+    self: Arc<Self>,
+    db: impl ::idem_runtime::LeaseSource,
+    key: &IdempotencyKey,
+    mail: Mail,
+) -> Result<::idem_runtime::Replayable<Receipt>, MailError> {
+    let contract = ::idem_runtime::__private::contract(
+            ::idem_runtime::__private::writes::<_>(),
+            ::idem_runtime::__private::reads::<_>(),
+            ::idem_runtime::__private::lifts::<_>(),
+        )
+        .recording(::idem_runtime::__private::failures::<_>());
+    let mut request = ::idem_runtime::__private::Request::new(const {
+        ::idem_runtime::__private::Operation::new("mail", "send")
+            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .lease(
+                ::idem_runtime::__private::Duration::from_secs(300u64),
+                ::idem_runtime::__private::OnLapse::Retry,
+            )
+            .record_failures()
+    });
+    request.key(&key);
+    request.field("mail", &mail);
+    let (call, arrival) = ::idem_runtime::__private::leased(db, request, contract);
+    let key_0 = ::idem_runtime::__private::Clone::clone(key);
+    let body = async move {
+        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+            Result<Receipt, MailError>,
+        > {
+            return never;
+        }
+        let held = arrival.attempt().await;
+        let attempt: &Attempt = &held;
+        #[allow(unused_variables)]
+        let key = &key_0;
+        { Ok(self.relay(attempt, mail).await?) }
+    };
+    ::idem_runtime::__private::run(call, body).await
+}

@@ -1,0 +1,39 @@
+// #[idempotent(namespace = "mail", lease = "90s")]
+// 353 tokens
+async fn send(
+    db: impl ::idem_runtime::LeaseSource,
+    _key: Option<&IdempotencyKey>,
+    #[cfg(unix)]
+    mut to: String,
+) -> <ApiResult<()> as ::idem_runtime::HandlerResult>::Replayed {
+    let contract = ::idem_runtime::__private::contract(
+        ::idem_runtime::__private::writes::<_>(),
+        ::idem_runtime::__private::reads::<_>(),
+        ::idem_runtime::__private::lifts::<_>(),
+    );
+    let mut request = ::idem_runtime::__private::Request::new(const {
+        ::idem_runtime::__private::Operation::new("mail", "send")
+            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .lease(
+                ::idem_runtime::__private::Duration::from_secs(90u64),
+                ::idem_runtime::__private::OnLapse::Unknown,
+            )
+    });
+    #[allow(clippy::used_underscore_binding)] request.key(&_key);
+    #[cfg(unix)] request.field("to", &to);
+    let (call, arrival) = ::idem_runtime::__private::leased(db, request, contract);
+    #[allow(clippy::used_underscore_binding)]
+    let key_0 = _key.cloned();
+    let body = async move {
+        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+            ApiResult<()>,
+        > {
+            return never;
+        }
+        arrival.attempt().await;
+        #[allow(unused_variables)]
+        let _key = ::idem_runtime::__private::Option::as_ref(&key_0);
+        { Ok(()) }
+    };
+    ::idem_runtime::__private::run(call, body).await
+}

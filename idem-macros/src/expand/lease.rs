@@ -1,0 +1,120 @@
+//! The code of a leased handler: the body as a future of its own, handed to the runtime.
+//!
+//! The runtime runs it in a task that the caller only waits for, so it owns everything that it uses.
+//! It learns of its attempt by its first await, once that has claimed the key.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Pat, Type};
+
+use super::{allowance, anchor, binding, contract, operation, request, user_block};
+use crate::args::Options;
+use crate::item::Item;
+use crate::model::{Model, Param, cfgs};
+use crate::signature::{self, Ends};
+use crate::types;
+use crate::validate::Plan;
+
+pub(super) fn body(
+    item: &Item,
+    model: &Model<'_>,
+    options: &Options,
+    plan: &Plan<'_>,
+    attempt: &Type,
+) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let runtime = options.runtime();
+    let p = quote_spanned!(mixed=> #runtime::__private);
+    let operation = operation(item, options, &p);
+    let contract = contract(model, options, plan, &p);
+    let request = request(options, plan, &p);
+    let result = types::inferred(plan.result);
+    let anchor = anchor(&result, &p);
+    let db = signature::source();
+    let keys: Vec<_> = lent_keys(model, &p).collect();
+    let owned = keys.iter().map(|key| &key.owned);
+    let lent = keys.iter().map(|key| &key.lent);
+    let arrival = quote_spanned!(mixed=> arrival.attempt().await);
+    // Underlined at the user's type, if that is another `Attempt` than the library's.
+    let held = Ends::of(attempt).open(&quote!(&held));
+    let binding = match model.first.as_ref().map(|first| &*first.typed.pat) {
+        Some(Pat::Wild(_)) | None => quote_spanned!(mixed=> #arrival;),
+        Some(_) => {
+            let ty: Type = syn::parse_quote!(&#attempt);
+            let binding = binding(model, Some(&ty), &held);
+            quote_spanned!(mixed=> let held = #arrival; #binding)
+        }
+    };
+    let user = user_block(item);
+    quote_spanned! {mixed=>
+        let contract = #contract;
+        let mut request = #p::Request::new(const { #operation });
+        #request
+        let (call, arrival) = #p::leased(#db, request, contract);
+        #(#owned)*
+        let body = async move {
+            #anchor
+            #binding
+            #(#lent)*
+            #user
+        };
+        #p::run(call, body).await
+    }
+}
+
+/// The options of the lease, as the operation is told them.
+pub(super) fn option(options: &Options, p: &TokenStream) -> Option<TokenStream> {
+    let mixed = Span::mixed_site();
+    let lease = options.lease.value?;
+    let on_lapse = if options.unknown_on_lapse.given_as(false).is_some() {
+        quote_spanned!(mixed=> Retry)
+    } else {
+        // Where nothing is said, no effect happens twice.
+        quote_spanned!(mixed=> Unknown)
+    };
+    Some(quote_spanned!(mixed=> .lease(#p::Duration::from_secs(#lease), #p::OnLapse::#on_lapse)))
+}
+
+/// A key that is taken by reference: owned by the body, and lent to it under its own name and type.
+struct LentKey {
+    owned: TokenStream,
+    lent: TokenStream,
+}
+
+fn lent_keys(model: &Model<'_>, p: &TokenStream) -> impl Iterator<Item = LentKey> {
+    let keys = model.rest.iter().filter(|param| param.key.is_some());
+    keys.enumerate()
+        .filter_map(move |(n, param)| lent_key(n, param, p))
+}
+
+fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
+    let mixed = Span::mixed_site();
+    let name = param.plain_name()?;
+    let ty = types::bare(&param.typed.ty);
+    let owned = format_ident!("key_{n}", span = mixed);
+    let (own, lend) = if let Type::Reference(_) = ty {
+        (
+            quote_spanned!(mixed=> #p::Clone::clone(#name)),
+            quote_spanned!(mixed=> &#owned),
+        )
+    } else {
+        // An `Option`, of a key or of a reference to one.
+        let inner = types::last_segment(ty).and_then(|last| types::type_arguments(last).next())?;
+        if !matches!(types::bare(inner), Type::Reference(_)) {
+            return None;
+        }
+        (
+            quote_spanned!(mixed=> #name.cloned()),
+            quote_spanned!(mixed=> #p::Option::as_ref(&#owned)),
+        )
+    };
+    let cfgs = cfgs(&param.typed.attrs);
+    let underscored = allowance(name);
+    let attrs = &param.typed.attrs;
+    let pat = &param.typed.pat;
+    Some(LentKey {
+        owned: quote_spanned!(mixed=> #(#cfgs)* #underscored let #owned = #own;),
+        // As a parameter it was used: it named the call.
+        lent: quote!(#(#attrs)* #[allow(unused_variables)] let #pat = #lend;),
+    })
+}

@@ -1,0 +1,207 @@
+//! The effect outside the database: a desk that mails are handed in at.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use idem_runtime::{Attempt, Error, Failure, IdempotencyKey, StoredFailure, idempotent};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    pub(crate) number: i32,
+    /// JSON has no such keys: a desk that fills this in has a result that cannot be kept.
+    pub(crate) odd: BTreeMap<(u8, u8), u8>,
+}
+
+#[derive(Debug, thiserror::Error, Failure)]
+pub(crate) enum MailError {
+    #[error("bounced with {code}")]
+    #[failure(permanent)]
+    Bounced { code: u32 },
+    #[error("the relay is out of reach")]
+    OutOfReach,
+    #[error(transparent)]
+    Idempotency(#[from] Error),
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+impl MailError {
+    /// The library's refusal; anything else is not what the test is about.
+    pub(crate) fn refusal(self) -> Error {
+        match self {
+            Self::Idempotency(error) => error,
+            other => panic!("not a refusal of the library: {other:?}"),
+        }
+    }
+}
+
+/// What a body does once the mail is handed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    Succeed,
+    /// Waits at the gate, and then succeeds.
+    Wait,
+    Bounce,
+    Fail,
+    /// Fails, and says that the mail may be out.
+    Doubt,
+    Panic,
+    Unstorable,
+}
+
+/// The desk. Clones are the same desk.
+#[derive(Debug, Clone)]
+pub(crate) struct Desk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// What the next bodies do; when there is no more, they succeed.
+    script: Mutex<VecDeque<Then>>,
+    /// The mails handed in: the number of the attempt, and the key it gave.
+    mails: Mutex<Vec<(i32, String)>>,
+    /// The attempts at the gate.
+    attempts: Mutex<Vec<Attempt>>,
+    reached: Semaphore,
+    gate: Semaphore,
+}
+
+impl Desk {
+    pub(crate) fn new(script: &[Then]) -> Self {
+        Self(Arc::new(Inner {
+            script: Mutex::new(script.iter().copied().collect()),
+            mails: Mutex::default(),
+            attempts: Mutex::default(),
+            reached: Semaphore::new(0),
+            gate: Semaphore::new(0),
+        }))
+    }
+
+    pub(crate) fn mails(&self) -> Vec<(i32, String)> {
+        lock(&self.0.mails).clone()
+    }
+
+    /// How many bodies have come so far.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.0.mails).len()
+    }
+
+    /// Waits for a body at the gate; its attempt.
+    pub(crate) async fn reached(&self) -> Attempt {
+        let reached = self.0.reached.acquire().await;
+        reached.expect("it is never closed").forget();
+        lock(&self.0.attempts).pop().expect("it came with one")
+    }
+
+    /// Lets one body pass the gate.
+    pub(crate) fn open(&self) {
+        self.0.gate.add_permits(1);
+    }
+
+    /// The body of every handler here.
+    pub(crate) async fn deliver(&self, attempt: &Attempt) -> Result<Sent, MailError> {
+        let mail = (attempt.number(), attempt.external_key());
+        lock(&self.0.mails).push(mail);
+        let then = lock(&self.0.script).pop_front().unwrap_or(Then::Succeed);
+        let mut sent = Sent {
+            number: attempt.number(),
+            odd: BTreeMap::new(),
+        };
+        match then {
+            Then::Succeed => {}
+            Then::Wait => {
+                lock(&self.0.attempts).push(attempt.clone());
+                self.0.reached.add_permits(1);
+                let gate = self.0.gate.acquire().await;
+                gate.expect("it is never closed").forget();
+            }
+            Then::Bounce => return Err(MailError::Bounced { code: 550 }),
+            Then::Fail => return Err(MailError::OutOfReach),
+            Then::Doubt => {
+                attempt.outcome_unknown();
+                return Err(MailError::OutOfReach);
+            }
+            Then::Panic => panic!("at the desk"),
+            Then::Unstorable => {
+                sent.odd.insert((1, 2), 3);
+            }
+        }
+        Ok(sent)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A key that no other test has.
+pub(crate) fn fresh_key() -> IdempotencyKey {
+    let text = Uuid::new_v4().to_string();
+    text.parse::<IdempotencyKey>()
+        .expect("a UUID is a key")
+        .global()
+}
+
+/// Sends under `on_lapse = "retry"`.
+#[idempotent(
+    namespace = "mail",
+    operation = "send",
+    lease = "5m",
+    on_lapse = "retry",
+    failures = "record",
+    skip(desk)
+)]
+pub(crate) async fn send_again(
+    attempt: &Attempt,
+    key: &IdempotencyKey,
+    to: String,
+    desk: Desk,
+) -> Result<Sent, MailError> {
+    assert!(!key.as_str().is_empty() && !to.is_empty());
+    desk.deliver(attempt).await
+}
+
+/// Sends, and a lapse leaves the outcome unknown.
+#[idempotent(
+    namespace = "mail",
+    operation = "send",
+    lease = "5m",
+    failures = "record",
+    skip(desk)
+)]
+pub(crate) async fn send_once(
+    attempt: &Attempt,
+    key: IdempotencyKey,
+    to: String,
+    desk: Desk,
+) -> Result<Sent, MailError> {
+    assert!(!key.as_str().is_empty() && !to.is_empty());
+    desk.deliver(attempt).await
+}
+
+/// Sends, and a duplicate waits.
+#[idempotent(
+    namespace = "mail",
+    operation = "send",
+    lease = "5m",
+    on_conflict = "wait",
+    wait = "1m",
+    skip(desk)
+)]
+pub(crate) async fn send_waiting(
+    attempt: &Attempt,
+    key: Option<&IdempotencyKey>,
+    to: String,
+    desk: Desk,
+) -> Result<Sent, MailError> {
+    assert!(key.is_some() && !to.is_empty());
+    desk.deliver(attempt).await
+}
+
+/// To whom all mails here go.
+pub(crate) fn ada() -> String {
+    "ada@example.org".to_owned()
+}

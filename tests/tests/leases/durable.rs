@@ -1,0 +1,65 @@
+//! A claim is not forgotten in a crash, whatever the session is set to.
+
+use std::str::FromStr as _;
+
+use idem_runtime::record::Status;
+use idem_runtime::schema;
+use idem_tests::postgres::{Cluster, Database, Options};
+use sqlx::Connection as _;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use crate::desk::{Desk, Then, ada, fresh_key, send_once};
+use crate::home::{Home, Postgres, Sqlite};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
+    let options = Options::new()
+        .durable()
+        .set("synchronous_commit", "off")
+        .set("wal_writer_delay", "10s");
+    let mut cluster = Cluster::start(options).expect("a server");
+    let database = Database::fresh_on(&cluster).await;
+    let mut conn = database.connect().await;
+    schema::create_if_missing(&mut conn).await.expect("made");
+    // Flushes what was made before, so that only the claim is at stake.
+    sqlx::raw_sql("CHECKPOINT")
+        .execute(&mut conn)
+        .await
+        .expect("an administrator");
+    conn.close().await.expect("it answers");
+    let options = PgConnectOptions::from_str(&database.url()).expect("a URL");
+    let pool = PgPoolOptions::new()
+        .max_connections(2)
+        .connect_lazy_with(options);
+    let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
+    let (there, by, through) = (desk.clone(), key.clone(), pool.clone());
+    tokio::spawn(async move { send_once(&through, by, ada(), there).await });
+    desk.reached().await;
+    cluster.stop_immediate().expect("it runs");
+    cluster.resume().expect("it starts again");
+    let home = Postgres {
+        pool: database.pool(2),
+        database,
+    };
+    assert_eq!(home.status(&key).await, Some(Status::InProgress));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
+    let home = Sqlite::open().await;
+    let options = home.database.options().clone();
+    let pool = sqlx::sqlite::SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_lazy_with(options.synchronous(sqlx::sqlite::SqliteSynchronous::Off));
+    let level = async || -> i64 {
+        sqlx::query_scalar("PRAGMA synchronous")
+            .fetch_one(&pool)
+            .await
+            .expect("a pragma")
+    };
+    let (key, desk) = (fresh_key(), Desk::new(&[]));
+    let sent = send_once(&pool, key.clone(), ada(), desk.clone()).await;
+    assert!(sent.is_ok());
+    assert_eq!(level().await, 0);
+    assert_eq!(home.status(&key).await, Some(Status::Completed));
+}

@@ -1,0 +1,70 @@
+//! A client process that dies while its mail is on the way.
+
+use std::process::Stdio;
+
+use idem_runtime::Error;
+use idem_runtime::record::Status;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
+
+use crate::desk::{Desk, ada, fresh_key, send_again, send_once};
+use crate::home::{Home, Postgres, Sqlite};
+
+/// Starts a client on this database, and kills it once its body has handed the mail in.
+async fn killed_at_work(url: &str, policy: &str, key: &str) {
+    let mut client = Command::new(env!("CARGO_BIN_EXE_mailer"))
+        .args([url, policy, key])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the client starts");
+    let stdout = client.stdout.take().expect("piped");
+    let line = BufReader::new(stdout).lines().next_line().await;
+    assert_eq!(line.expect("text").as_deref(), Some("handed in"));
+    client.kill().await.expect("SIGKILL");
+}
+
+async fn a_killed_owner_is_followed_by_the_next_under_retry<H: Home>(home: H, url: &str) {
+    let (key, desk) = (fresh_key(), Desk::new(&[]));
+    killed_at_work(url, "retry", key.as_str()).await;
+    let refused = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refusal = refused.expect_err("its lease is live").refusal();
+    assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
+    home.lapse().await;
+    let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    assert_eq!(sent.expect("taken over").number, 2);
+}
+
+async fn a_killed_owner_leaves_an_unknown_outcome<H: Home>(home: H, url: &str) {
+    let (key, desk) = (fresh_key(), Desk::new(&[]));
+    killed_at_work(url, "unknown", key.as_str()).await;
+    home.lapse().await;
+    let told = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+    let refusal = told.expect_err("nobody knows").refusal();
+    assert!(
+        matches!(refusal, Error::OutcomeUnknown { attempt: 1, .. }),
+        "{refusal:?}"
+    );
+    assert_eq!(desk.count(), 0);
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_killed_while_it_holds_a_lease_is_followed_after_the_lapse() {
+    let home = Postgres::open().await;
+    let url = home.database.url();
+    a_killed_owner_is_followed_by_the_next_under_retry(home, &url).await;
+    let home = Sqlite::open().await;
+    let url = home.database.url();
+    a_killed_owner_is_followed_by_the_next_under_retry(home, &url).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_killed_while_it_holds_a_lease_leaves_its_outcome_unknown() {
+    let home = Postgres::open().await;
+    let url = home.database.url();
+    a_killed_owner_leaves_an_unknown_outcome(home, &url).await;
+    let home = Sqlite::open().await;
+    let url = home.database.url();
+    a_killed_owner_leaves_an_unknown_outcome(home, &url).await;
+}

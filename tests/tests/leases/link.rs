@@ -1,0 +1,111 @@
+//! A link that fails: at the claim, while the body runs, at its end.
+
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::record::Status;
+use idem_runtime::{Error, Operation};
+use idem_tests::proxy::{Fate, Proxy};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+
+use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
+use crate::home::{Home, Postgres};
+
+struct Link {
+    home: Postgres,
+    proxy: Proxy,
+    pool: PgPool,
+}
+
+impl Link {
+    async fn up() -> Self {
+        let home = Postgres::open().await;
+        let proxy = Proxy::to(home.database.options()).await;
+        let pool = PgPoolOptions::new()
+            .max_connections(2)
+            .acquire_timeout(Duration::from_millis(200))
+            .connect_lazy_with(proxy.options());
+        Self { home, proxy, pool }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_whose_answer_was_lost_is_found_out_and_the_body_runs_once() {
+    for fate in [Fate::CutBefore, Fate::CutAnswer, Fate::CutClient] {
+        let (link, key, desk) = (Link::up().await, fresh_key(), Desk::new(&[]));
+        link.proxy.next_commit(fate);
+        let sent = send_once(&link.pool, key.clone(), ada(), desk.clone()).await;
+        let sent = sent.unwrap_or_else(|error| panic!("{fate:?}: {error}"));
+        assert_eq!((sent.number, sent.replayed()), (1, false), "{fate:?}");
+        assert_eq!(desk.count(), 1, "{fate:?}");
+        let record = link.home.record(&key).await.expect("there is one");
+        assert_eq!((record.status, record.attempt), (Status::Completed, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_cannot_be_found_out_runs_no_body_and_its_lease_lapses() {
+    let (link, key, desk) = (Link::up().await, fresh_key(), Desk::new(&[]));
+    link.proxy.next_commit(Fate::Swallow);
+    let cut = async {
+        link.proxy.met().await;
+        link.proxy.cut();
+    };
+    let call = send_once(&link.pool, key.clone(), ada(), desk.clone());
+    let (sent, ()) = tokio::join!(call, cut);
+    let refusal = sent.expect_err("nobody can be asked").refusal();
+    assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
+    assert_eq!(desk.count(), 0);
+    assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
+    link.home.lapse().await;
+    let told = send_once(&link.home.pool(), key, ada(), desk.clone()).await;
+    let refusal = told.expect_err("nobody knows").refusal();
+    assert!(
+        matches!(refusal, Error::OutcomeUnknown { .. }),
+        "{refusal:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_whose_answer_was_lost_is_found_out() {
+    for fate in [Fate::CutBefore, Fate::CutAnswer, Fate::CutClient] {
+        let (link, key) = (Link::up().await, fresh_key());
+        let desk = Desk::new(&[Then::Wait]);
+        let (pool, there, by) = (link.pool.clone(), desk.clone(), key.clone());
+        let run = tokio::spawn(async move { send_again(&pool, &by, ada(), there).await });
+        desk.reached().await;
+        link.proxy.next_commit(fate);
+        desk.open();
+        let sent = run.await.expect("no panic");
+        let sent = sent.unwrap_or_else(|error| panic!("{fate:?}: {error}"));
+        assert!(!sent.replayed(), "{fate:?}");
+        let again = send_again(&link.home.pool(), &key, ada(), desk.clone()).await;
+        assert!(again.expect("replayed").replayed(), "{fate:?}");
+        assert_eq!(desk.count(), 1, "{fate:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_told_when_the_database_is_out_of_reach_for_its_lease_and_its_end_fails_closed() {
+    const BRIEF: Operation =
+        Operation::new("mail", "brief").lease(Duration::from_secs(1), OnLapse::Unknown);
+    let (link, key, desk) = (Link::up().await, fresh_key(), Desk::new(&[Then::Wait]));
+    let (pool, there, by) = (link.pool.clone(), desk.clone(), key.clone());
+    let run = tokio::spawn(async move {
+        BRIEF
+            .run_leased(&pool, &by, &1, move |attempt| async move {
+                there.deliver(&attempt).await
+            })
+            .await
+    });
+    let attempt = desk.reached().await;
+    link.proxy.cut();
+    attempt.lost().await;
+    assert!(attempt.is_lost() && attempt.lease_left().is_zero());
+    desk.open();
+    let refusal = run.await.expect("no panic").expect_err("out of reach");
+    let refusal = refusal.refusal();
+    assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+    assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
+}

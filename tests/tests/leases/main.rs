@@ -1,0 +1,58 @@
+//! Leased handlers on real databases: the run detached from its caller, signs of life, the fence,
+//! lapses, lost answers, killed processes.
+
+mod desk;
+mod durable;
+mod fence;
+mod home;
+mod killed;
+mod link;
+mod runs;
+mod shutdown;
+
+/// Makes a test of each law for one database.
+macro_rules! laws {
+    ($home:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
+        $($(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $law() {
+                crate::$group::$law::<$home>().await;
+            }
+        )+)+
+    };
+}
+
+/// Makes a module of tests for each database.
+macro_rules! stamp {
+    ($($name:ident: $home:ident),+ $(,)?) => {
+        $(mod $name {
+            laws! { crate::home::$home:
+                runs::{
+                    a_leased_call_has_its_effect_once_and_replays,
+                    a_dropped_caller_does_not_stop_the_run,
+                    a_duplicate_of_a_leased_run_is_in_flight_and_a_waiter_replays,
+                    of_many_leased_calls_at_once_one_has_the_effect,
+                    a_transient_failure_releases_the_key_and_the_next_attempt_counts_on,
+                    a_permanent_failure_of_a_leased_run_is_replayed,
+                    a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse,
+                    a_body_in_doubt_is_not_run_again_whatever_the_policy,
+                    a_result_that_cannot_be_kept_is_not_run_again,
+                    a_leased_call_without_a_key_or_a_scope_is_refused,
+                    an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without,
+                }
+                fence::{
+                    a_slow_owner_is_told_and_records_nothing_over_the_next_owner,
+                    a_late_owner_settles_an_unknown_outcome_itself,
+                    after_reconciliation_a_late_owner_has_lost_and_the_settled_result_stands,
+                    a_sign_of_life_asked_for_is_given_at_once,
+                    signs_of_life_are_given_by_themselves_while_the_body_runs,
+                }
+            }
+        })+
+    };
+}
+
+stamp! {
+    postgres: Postgres,
+    sqlite: Sqlite,
+}

@@ -1,0 +1,202 @@
+//! One call after another: what is recorded of each, and what the next one gets.
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::record::Status;
+use idem_runtime::{Error, ErrorKind, Operation};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+use crate::desk::{Desk, MailError, Then, ada, fresh_key, send_again, send_once, send_waiting};
+use crate::home::Home;
+
+pub(crate) async fn a_leased_call_has_its_effect_once_and_replays<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[]), fresh_key());
+    let pool = home.pool();
+    let sent = send_once(&pool, key.clone(), ada(), desk.clone()).await;
+    let sent = sent.expect("sent");
+    assert!(!sent.replayed());
+    assert_eq!(sent.number, 1);
+    for _ in 0..3 {
+        let again = send_once(&pool, key.clone(), ada(), desk.clone()).await;
+        let again = again.expect("replayed");
+        assert!(again.replayed());
+        assert_eq!(*again, *sent);
+    }
+    assert_eq!(desk.count(), 1);
+    let other = send_once(&pool, key, "grace@example.org".to_owned(), desk.clone()).await;
+    let refusal = other.expect_err("another request").refusal();
+    assert_eq!(refusal.kind(), ErrorKind::Mismatch);
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn a_dropped_caller_does_not_stop_the_run<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Wait]), fresh_key());
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let caller = tokio::spawn(async move { send_once(&pool, by, ada(), there).await });
+    desk.reached().await;
+    caller.abort();
+    assert!(caller.await.expect_err("it is gone").is_cancelled());
+    desk.open();
+    // Waits for the run that nobody waits for.
+    let again = send_waiting(&home.pool(), Some(&key), ada(), desk.clone()).await;
+    assert!(again.expect("replayed").replayed());
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn a_duplicate_of_a_leased_run_is_in_flight_and_a_waiter_replays<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Wait]), fresh_key());
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let first = tokio::spawn(async move { send_again(&pool, &by, ada(), there).await });
+    desk.reached().await;
+    let refused = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refusal = refused.expect_err("it runs").refusal();
+    let left = refusal.retry_after().expect("it says when");
+    assert!(left > Duration::from_mins(4) && left <= Duration::from_mins(5));
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let waiter = tokio::spawn(async move { send_waiting(&pool, Some(&by), ada(), there).await });
+    desk.open();
+    assert!(!first.await.expect("no panic").expect("sent").replayed());
+    let replayed = waiter.await.expect("no panic").expect("replayed");
+    assert!(replayed.replayed());
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn of_many_leased_calls_at_once_one_has_the_effect<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[]), fresh_key());
+    let mut calls = JoinSet::new();
+    for _ in 0..24 {
+        let (pool, desk, key) = (home.pool(), desk.clone(), key.clone());
+        calls.spawn(async move { send_waiting(&pool, Some(&key), ada(), desk).await });
+    }
+    let mut first = 0;
+    while let Some(call) = calls.join_next().await {
+        let sent = call.expect("no panic").expect("sent or replayed");
+        first += usize::from(!sent.replayed());
+    }
+    assert_eq!((first, desk.count()), (1, 1));
+}
+
+pub(crate) async fn a_transient_failure_releases_the_key_and_the_next_attempt_counts_on<H: Home>() {
+    let script = [Then::Fail, Then::Fail];
+    let (home, desk, key) = (H::open().await, Desk::new(&script), fresh_key());
+    for _ in script {
+        let failed = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+        assert!(matches!(failed, Err(MailError::OutOfReach)), "{failed:?}");
+        assert_eq!(home.status(&key).await, Some(Status::Released));
+    }
+    let sent = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+    assert_eq!(sent.expect("sent").number, 3);
+    let mails = desk.mails();
+    assert_eq!(mails.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(mails.iter().all(|(_, key)| *key == mails[0].1));
+}
+
+pub(crate) async fn a_permanent_failure_of_a_leased_run_is_replayed<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Bounce]), fresh_key());
+    for _ in 0..2 {
+        let bounced = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+        assert!(
+            matches!(bounced, Err(MailError::Bounced { code: 550 })),
+            "{bounced:?}"
+        );
+    }
+    assert_eq!(desk.count(), 1);
+    assert_eq!(home.status(&key).await, Some(Status::Failed));
+}
+
+pub(crate) async fn a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Panic]), fresh_key());
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let call = tokio::spawn(async move { send_once(&pool, by, ada(), there).await });
+    assert!(call.await.expect_err("it panicked").is_panic());
+    assert_eq!(home.status(&key).await, Some(Status::InProgress));
+    home.lapse().await;
+    let told = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+    let refusal = told.expect_err("nobody knows").refusal();
+    assert!(
+        matches!(refusal, Error::OutcomeUnknown { attempt: 1, .. }),
+        "{refusal:?}"
+    );
+    assert_eq!(desk.count(), 1);
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+}
+
+pub(crate) async fn a_body_in_doubt_is_not_run_again_whatever_the_policy<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Doubt]), fresh_key());
+    let failed = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    assert!(matches!(failed, Err(MailError::OutOfReach)), "{failed:?}");
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+    let told = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refusal = told.expect_err("nobody knows").refusal();
+    assert_eq!(refusal.kind(), ErrorKind::OutcomeUnknown);
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn a_result_that_cannot_be_kept_is_not_run_again<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Unstorable]), fresh_key());
+    let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refusal = sent.expect_err("it cannot be kept").refusal();
+    assert!(matches!(refusal, Error::NotStorable { .. }), "{refusal:?}");
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+    let told = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    assert_eq!(
+        told.expect_err("nobody knows").refusal().kind(),
+        ErrorKind::OutcomeUnknown
+    );
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn a_leased_call_without_a_key_or_a_scope_is_refused<H: Home>() {
+    let (home, desk) = (H::open().await, Desk::new(&[]));
+    let missing = send_waiting(&home.pool(), None, ada(), desk.clone()).await;
+    let refusal = missing.expect_err("no key").refusal();
+    assert!(matches!(refusal, Error::KeyMissing { .. }), "{refusal:?}");
+    let unscoped = "k".parse().expect("a key");
+    let missing = send_once(&home.pool(), unscoped, ada(), desk.clone()).await;
+    let refusal = missing.expect_err("no scope").refusal();
+    assert!(matches!(refusal, Error::ScopeMissing { .. }), "{refusal:?}");
+    assert_eq!(desk.count(), 0);
+}
+
+pub(crate) async fn an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without<
+    H: Home,
+>() {
+    const PLAIN: Operation = Operation::new("mail", "plain");
+    const LEASED: Operation = PLAIN.lease(Duration::from_secs(60), OnLapse::Unknown);
+    const RECORDING: Operation = LEASED.record_failures();
+    let (home, key) = (H::open().await, fresh_key());
+    let pool = home.pool();
+    let body = async |number| Ok::<i32, Error>(number);
+    let refused = PLAIN
+        .run_leased(&pool, &key, &1, move |attempt| async move {
+            body(attempt.number()).await
+        })
+        .await;
+    assert!(
+        matches!(refused, Err(Error::LeasePolicy { leased: false, .. })),
+        "{refused:?}"
+    );
+    let refused = RECORDING
+        .run_leased(&pool, &key, &1, |_| async { Ok::<_, Error>(1) })
+        .await;
+    assert!(
+        matches!(refused, Err(Error::FailurePolicy { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(home.status(&key).await, None);
+    let done = LEASED
+        .run_leased(&pool, &key, &1, |attempt| async move {
+            Ok::<_, Error>(attempt.number())
+        })
+        .await;
+    assert_eq!(*done.expect("run"), 1);
+    let recorded = RECORDING
+        .run_leased_recording(&pool, &fresh_key(), &1, |_| async {
+            Err::<i32, _>(MailError::Bounced { code: 551 })
+        })
+        .await;
+    assert!(
+        matches!(recorded, Err(MailError::Bounced { code: 551 })),
+        "{recorded:?}"
+    );
+}

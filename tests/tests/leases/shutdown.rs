@@ -1,0 +1,50 @@
+//! Runs outlive their callers, and end with their runtime.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use idem_runtime::lease::drain;
+use idem_runtime::record::Status;
+
+use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
+use crate::home::{Home, Sqlite};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_waits_for_runs_that_nobody_waits_for() {
+    let (home, key) = (Sqlite::open().await, fresh_key());
+    let desk = Desk::new(&[Then::Wait]);
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let caller = tokio::spawn(async move { send_once(&pool, by, ada(), there).await });
+    desk.reached().await;
+    caller.abort();
+    let mut draining = pin!(drain());
+    let waits = poll_fn(|context| Poll::Ready(draining.as_mut().poll(context).is_pending())).await;
+    assert!(waits);
+    desk.open();
+    draining.await;
+    assert_eq!(home.status(&key).await, Some(Status::Completed));
+}
+
+#[test]
+fn a_runtime_that_shuts_down_cuts_its_runs_off_and_their_leases_lapse() {
+    let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
+    let (first, second) = (runtime(), runtime());
+    let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
+    let home = first.block_on(Sqlite::open());
+    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    first.spawn(async move { send_again(&pool, &by, ada(), there).await });
+    first.block_on(desk.reached());
+    first.shutdown_background();
+    second.block_on(async {
+        let home = Sqlite {
+            pool: home.database.pool(2),
+            database: home.database,
+        };
+        assert_eq!(home.status(&key).await, Some(Status::InProgress));
+        home.lapse().await;
+        let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+        assert_eq!(sent.expect("taken over").number, 2);
+        assert_eq!(desk.count(), 2);
+    });
+}
