@@ -60,14 +60,21 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
+    unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
         home,
         ..Ask::new(operation.table_name(), identity)
     });
 
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
-    let own = !conn.has_transaction();
     let pooled = pool.is_some();
+    if pooled && state.irreplaceable && conn.has_transaction() {
+        DB::clear(conn).await;
+        if conn.has_transaction() {
+            return Err(Error::AlreadyInTransaction);
+        }
+    }
+    let own = !conn.has_transaction();
     if pooled && !own {
         // Somebody forgot a transaction on it. Joined, this call would be answered and never
         // committed.
