@@ -38,6 +38,21 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     }
 }
 
+/// Sees to curl, which sends header lines as they are.
+pub(crate) fn provide_curl() -> Outcome {
+    let works = || {
+        Command::new("curl")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if works() {
+        return Ok(());
+    }
+    install(&["curl"])
+}
+
 fn compiler_works() -> bool {
     Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .arg("--version")
