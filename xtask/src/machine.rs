@@ -1,13 +1,15 @@
 //! What the machine must have beyond a Rust toolchain, and how a bare Debian machine gets it.
 
 use std::env;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, is_root};
+use idem_tests_cluster::{Binaries, bouncer, is_root};
 
 use crate::Outcome;
+use crate::cargo::run;
 
 /// Sees to a C compiler, which builds the SQLite that the library brings along.
 pub(crate) fn provide_compiler() -> Outcome {
@@ -36,6 +38,16 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
             Ok(Binaries::find()?)
         }
     }
+}
+
+/// Sees to a PgBouncer.
+pub(crate) fn provide_pgbouncer() -> Outcome {
+    if bouncer::find().is_ok() {
+        return Ok(());
+    }
+    without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
+    bouncer::find()?;
+    Ok(())
 }
 
 fn compiler_works() -> bool {
@@ -91,4 +103,22 @@ fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
         fs::remove_file(&rule)?;
     }
     outcome
+}
+
+/// Debian's package starts the service at once, and whenever the machine starts.
+fn without_a_running_service(name: &str, install: impl FnOnce() -> Outcome) -> Outcome {
+    let rule = Path::new("/usr/sbin/policy-rc.d");
+    // Where there is a rule already, it decides: containers come with one that starts nothing.
+    let ours = is_root()? && !rule.exists();
+    if ours {
+        // 101: the action is forbidden by policy.
+        fs::write(rule, "#!/bin/sh\nexit 101\n")?;
+        fs::set_permissions(rule, Permissions::from_mode(0o755))?;
+    }
+    let outcome = install();
+    if ours {
+        fs::remove_file(rule)?;
+    }
+    outcome?;
+    run(Command::new("update-rc.d").args([name, "disable"]))
 }

@@ -12,6 +12,7 @@ use crate::{Outcome, machine};
 /// Runs everything, or of the unit and integration tests those whose name contains a filter.
 pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_compiler()?;
+    machine::provide_pgbouncer()?;
     let server = Server::for_the_run()?;
     let mut steps = Steps::default();
     if filters.is_empty() {

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::keeper::Keeper;
+
 /// A directory that holds `initdb`, `postgres` and their kin.
 #[derive(Clone, Debug)]
 pub struct Binaries(PathBuf);
@@ -45,6 +47,11 @@ impl Binaries {
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.0
+    }
+
+    /// A shell that serves by these programs.
+    pub(crate) fn keeper(&self) -> io::Result<Keeper> {
+        Keeper::run(include_str!("keeper.sh"), self.dir())
     }
 
     // A client-only installation has the directory, and `pg_config`, without a server.

@@ -35,6 +35,16 @@ impl Database {
         }
     }
 
+    /// Makes a database on the server of the run even if the user brings another: where a pooler
+    /// stands in front of it.
+    pub(super) async fn fresh_on_ours() -> Self {
+        let server = server::ours();
+        Self {
+            options: create(&server).await,
+            server: Some(server),
+        }
+    }
+
     /// Makes a database on a server of the test's own. It goes when the cluster goes, since the
     /// server may be down by the time this value is dropped.
     ///

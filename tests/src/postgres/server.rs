@@ -22,17 +22,28 @@ static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
 ///
 /// A variable holds no URL of PostgreSQL, or there is no server to start.
 pub(super) fn options() -> PgConnectOptions {
-    for variable in [OF_THE_USER, OF_THE_RUN] {
-        if let Some(url) = env::var(variable).ok().filter(|url| !url.is_empty()) {
-            return parse(&url).unwrap_or_else(|reason| {
-                panic!("{variable} names no PostgreSQL server: {reason}")
-            });
-        }
-    }
-    let cluster = OF_THE_PROCESS.get_or_init(|| {
-        Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
-    });
-    parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    told_by(OF_THE_USER).unwrap_or_else(ours)
+}
+
+/// How to reach the run's server, else one of this process: on 127.0.0.1, and whoever comes as
+/// `postgres` is trusted.
+///
+/// # Panics
+///
+/// There is no server to start.
+pub(super) fn ours() -> PgConnectOptions {
+    told_by(OF_THE_RUN).unwrap_or_else(|| {
+        let cluster = OF_THE_PROCESS.get_or_init(|| {
+            Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
+        });
+        parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    })
+}
+
+fn told_by(variable: &str) -> Option<PgConnectOptions> {
+    let url = env::var(variable).ok().filter(|url| !url.is_empty())?;
+    let options = parse(&url);
+    Some(options.unwrap_or_else(|reason| panic!("{variable} names no PostgreSQL server: {reason}")))
 }
 
 fn parse(url: &str) -> Result<PgConnectOptions, String> {

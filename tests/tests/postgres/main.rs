@@ -12,6 +12,7 @@ mod keys;
 mod killed;
 mod link;
 mod nesting;
+mod pooler;
 mod rivals;
 mod rules;
 mod tasks;
