@@ -6,6 +6,7 @@ mod comparison;
 mod conflict;
 mod connections;
 mod dropped;
+mod failover;
 mod failures;
 mod isolation;
 mod keys;
