@@ -4,17 +4,21 @@ use std::env;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use idem_tests_cluster::{Binaries, Template};
 use sqlx::postgres::PgConnectOptions;
 
 use super::{Cluster, Options};
 
 /// The server of the whole run, started by `cargo xtask test`.
 const OF_THE_RUN: &str = "IDEM_TEST_POSTGRES";
+/// The same of PostgreSQL 18.
+const OF_THE_RUN_18: &str = "IDEM_TEST_POSTGRES_18";
 /// A server that the user brings.
 const OF_THE_USER: &str = "DATABASE_URL";
 
 /// A static is never dropped; the cluster goes with the process.
 static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
+static OF_THE_PROCESS_18: OnceLock<Cluster> = OnceLock::new();
 
 /// How to reach the server: the user's, else the run's, else one of this process.
 ///
@@ -35,6 +39,23 @@ pub(super) fn ours() -> PgConnectOptions {
     told_by(OF_THE_RUN).unwrap_or_else(|| {
         let cluster = OF_THE_PROCESS.get_or_init(|| {
             Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
+        });
+        parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    })
+}
+
+/// How to reach the run's server of PostgreSQL 18, else one of this process.
+///
+/// # Panics
+///
+/// There is no server to start.
+pub(super) fn of_18() -> PgConnectOptions {
+    told_by(OF_THE_RUN_18).unwrap_or_else(|| {
+        let cluster = OF_THE_PROCESS_18.get_or_init(|| {
+            Binaries::of_18()
+                .and_then(Template::create_by)
+                .and_then(|template| template.start(Options::new()))
+                .unwrap_or_else(|error| panic!("no PostgreSQL 18: {error}"))
         });
         parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
     })

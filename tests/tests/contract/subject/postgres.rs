@@ -46,9 +46,27 @@ impl Way for (Database, Pooler) {
     }
 }
 
+/// The newest major version.
+pub(crate) struct Newest(Database);
+
+impl Way for Newest {
+    async fn fresh() -> Self {
+        Self(Database::fresh_on_18().await)
+    }
+
+    fn direct(&self) -> &Database {
+        &self.0
+    }
+
+    async fn connect(&self) -> PgConnection {
+        self.0.connect().await
+    }
+}
+
 pub(crate) struct On<W>(W);
 
 pub(crate) type Postgres = On<Database>;
+pub(crate) type Postgres18 = On<Newest>;
 /// Each transaction on another server connection than the last.
 pub(crate) type PgBouncer = On<(Database, Pooler)>;
 
@@ -179,4 +197,14 @@ impl<W: Way> Subject for On<W> {
         .expect("the server answers");
         assert_eq!(done.rows_affected(), 1);
     }
+}
+
+#[tokio::test]
+async fn the_stamp_of_18_runs_on_18() {
+    let subject = Postgres18::fresh().await;
+    let version: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
+        .fetch_one(&mut subject.connect().await)
+        .await
+        .expect("the server answers");
+    assert_eq!(version / 10_000, 18);
 }
