@@ -22,7 +22,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::running::{Refused, Running};
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
-use crate::error::Error;
+use crate::error::{Error, SchemaFault};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -228,6 +228,10 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         Ok(row) => row,
         Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
     };
+    if row.try_get::<bool, _>("dirty").map_err(code::fold)? {
+        // What was seen may be a rival's and never be committed.
+        return Err(SchemaFault::ReadUncommitted.into());
+    }
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
     Ok(Seen {
@@ -236,7 +240,11 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        verified: verify::is_known(&ask.table, &definition),
+        verified: verify::is_known(&ask.table, &definition)
+            && verify::is_undone(
+                &row.try_get::<String, _>("journal").map_err(code::fold)?,
+                &file,
+            ),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })
