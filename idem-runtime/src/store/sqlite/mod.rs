@@ -184,13 +184,17 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     Ok(None)
 }
 
-/// Whether a transaction is open that the driver does not know of: then there is none to begin.
+/// "Safety level may not be changed inside a transaction"; of the temporary schema it is fixed.
+const IS_IN_TRANSACTION: &str = "PRAGMA temp.synchronous = OFF";
+
+/// Whether a transaction is open that the driver does not know of.
+///
+/// Asked with a statement that is an error inside a transaction and does nothing outside: a probe
+/// that begins one would leave it open if this future is dropped.
 async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
-    match conn.execute("BEGIN").await {
-        Ok(_) => {
-            conn.execute("ROLLBACK").await.map_err(code::fold)?;
-            Ok(false)
-        }
+    // Raw, so that it is prepared each time: it is then that SQLite refuses it.
+    match conn.execute(sqlx::raw_sql(IS_IN_TRANSACTION)).await {
+        Ok(_) => Ok(false),
         Err(error) if code::is_plain_error(&error) => Ok(true),
         Err(error) => Err(code::fold(error)),
     }
