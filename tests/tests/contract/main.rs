@@ -1,6 +1,7 @@
 //! One contract for every store: each law is written once and stamped for each database.
 
 mod drivers;
+mod dropped;
 mod expiry;
 mod faults;
 mod keys;
@@ -59,6 +60,10 @@ macro_rules! stamp {
                     in_connection_refuses_a_fresh_key_without_a_transaction,
                     a_key_without_a_scope_is_refused_and_nothing_is_written,
                     a_rivals_record_is_never_overwritten,
+                }
+                dropped::{
+                    a_begin_dropped_anywhere_opens_no_transaction,
+                    a_begin_dropped_anywhere_in_a_transaction_ends_with_it,
                 }
                 keys::{
                     keys_are_compared_byte_for_byte,
