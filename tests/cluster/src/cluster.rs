@@ -1,14 +1,13 @@
 //! A private server and what a test may do to it.
 
 use std::fs::OpenOptions;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::path::Path;
 
 use crate::keeper::Keeper;
 use crate::options::line;
-use crate::{Options, template};
+use crate::port::free_port;
+use crate::{Binaries, Options, template};
 
 /// A PostgreSQL server of this process alone. Dropping it stops the server at once and removes
 /// its directory; so does the end of the process, whatever ends it.
@@ -51,7 +50,7 @@ impl Cluster {
     }
 
     fn serve(options: Options, origin: &str) -> io::Result<Self> {
-        let mut keeper = Keeper::start()?;
+        let mut keeper = keep()?;
         keeper.order(origin)?;
         let mut attempts = 0;
         loop {
@@ -135,6 +134,11 @@ impl Cluster {
     }
 }
 
+/// A keeper with PostgreSQL's programs.
+pub(crate) fn keep() -> io::Result<Keeper> {
+    Keeper::start(include_str!("keeper.sh"), &[Binaries::find()?.dir()])
+}
+
 fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
     let port = port.to_string();
     let socket_dir = keeper.dir().display().to_string();
@@ -148,17 +152,4 @@ fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
         .append(true)
         .open(keeper.data().join("postgresql.conf"))?
         .write_all((lines + &options.lines()).as_bytes())
-}
-
-/// A port below those that Linux gives to outgoing connections (32768 and up): while the server
-/// is down between a stop and a start, no client can be handed its port by chance.
-fn free_port() -> io::Result<u16> {
-    const PORTS: std::ops::Range<u16> = 10_240..32_768;
-    let chance = RandomState::new().hash_one("port") % PORTS.len() as u64;
-    PORTS
-        .cycle()
-        .skip(usize::try_from(chance).unwrap_or_default())
-        .take(PORTS.len())
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .ok_or_else(|| io::Error::other("no port of 127.0.0.1 is free"))
 }

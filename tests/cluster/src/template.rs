@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use crate::cluster::keep;
 use crate::keeper::Keeper;
 use crate::{Cluster, Options};
 
@@ -22,7 +23,7 @@ impl Template {
     ///
     /// There is no PostgreSQL server on this machine, or `initdb` failed.
     pub fn create() -> io::Result<Self> {
-        let mut keeper = Keeper::start()?;
+        let mut keeper = keep()?;
         keeper.order("initialise")?;
         Ok(Self(keeper))
     }

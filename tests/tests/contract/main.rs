@@ -105,5 +105,6 @@ stamp! {
     postgres: Postgres,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
+    mysql: MySql,
     memory: Memory,
 }

@@ -13,7 +13,6 @@ mod create;
 mod purge;
 mod row;
 pub(crate) mod sql;
-mod unbroken;
 mod unit;
 mod verify;
 
@@ -223,6 +222,7 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
         place,
         snapshot: !isolation.starts_with("read "),
         verified: verified.parse() == Ok(place),
+        placeholder: false,
         running: None,
         home: None,
     };

@@ -237,6 +237,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         place: 0,
         snapshot: false,
         verified: verify::is_known(&ask.table, &definition),
+        placeholder: false,
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })
