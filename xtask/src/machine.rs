@@ -1,11 +1,12 @@
 //! What the machine must have beyond a Rust toolchain, and how a bare Debian machine gets it.
 
 use std::env;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, is_root};
+use idem_tests_cluster::{Binaries, is_root, mariadb};
 
 use crate::Outcome;
 
@@ -34,6 +35,18 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
         Err(_) => {
             without_a_running_server(|| install(&["postgresql"]))?;
             Ok(Binaries::find()?)
+        }
+    }
+}
+
+/// Sees to the programs of a MariaDB server and finds them.
+pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
+    match mariadb::Binaries::find() {
+        Ok(found) => Ok(found),
+        Err(error) if env::var_os(mariadb::Binaries::VARIABLE).is_some() => Err(error.into()),
+        Err(_) => {
+            without_started_services(|| install(&["mariadb-server"]))?;
+            Ok(mariadb::Binaries::find()?)
         }
     }
 }
@@ -89,6 +102,22 @@ fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
     let outcome = install();
     if rule.exists() {
         fs::remove_file(&rule)?;
+    }
+    outcome
+}
+
+/// Debian's packages start the servers that they install, unless the machine's policy says no
+/// (`invoke-rc.d`, exit code 101). A policy that is there stays as it is.
+fn without_started_services(install: impl FnOnce() -> Outcome) -> Outcome {
+    let policy = Path::new("/usr/sbin/policy-rc.d");
+    let ours = is_root()? && !policy.exists();
+    if ours {
+        fs::write(policy, "#!/bin/sh\nexit 101\n")?;
+        fs::set_permissions(policy, Permissions::from_mode(0o755))?;
+    }
+    let outcome = install();
+    if ours {
+        fs::remove_file(policy)?;
     }
     outcome
 }

@@ -95,6 +95,11 @@ pub(super) fn is_in_transaction(error: &sqlx::Error) -> bool {
     number(error) == Some(IN_TRANSACTION)
 }
 
+/// The session has used LOCK TABLES, and not for this table.
+pub(super) fn is_under_lock_tables(error: &sqlx::Error) -> bool {
+    matches!(number(error), Some(1099 | 1100))
+}
+
 /// No such table, or no such database.
 pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1046 | 1049 | 1146))

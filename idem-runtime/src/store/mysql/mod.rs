@@ -192,6 +192,10 @@ async fn peek(conn: &mut MySqlConnection, ask: &Ask) -> Result<Option<Seen>, Err
     if code::is_locked(&error) {
         return Ok(Some(refused()));
     }
+    if code::is_under_lock_tables(&error) {
+        // Somebody's LOCK TABLES: beginning a transaction ends it.
+        return Ok(None);
+    }
     Err(code::fold_table(error, &ask.table))
 }
 

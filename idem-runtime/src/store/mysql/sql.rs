@@ -32,6 +32,10 @@ const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS
 /// Ends whatever is open, also where `completion_type` would begin anew or hang up.
 pub(super) const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 
+/// Ends whatever a body has left, table locks after the transaction: the other way round would
+/// commit it.
+pub(super) const LEAVE: &str = "ROLLBACK AND NO CHAIN NO RELEASE; UNLOCK TABLES";
+
 /// Begins a unit of work.
 ///
 /// The first statement fails inside a transaction; the last would commit that one. COMMIT and

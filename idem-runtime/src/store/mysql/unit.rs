@@ -1,7 +1,8 @@
 //! Units of work on MySQL and MariaDB: peek, begin, join, commit.
 
-use sqlx::mysql::{MySql, MySqlConnection};
+use sqlx::mysql::{MySql, MySqlConnection, MySqlTransactionManager};
 use sqlx::{Connection as _, Executor as _, Pool, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
@@ -57,8 +58,12 @@ impl Backend for MySql {
         }
     }
 
-    async fn reopen(_: &mut Transaction<'_, Self>) {
-        // A ROLLBACK outside any transaction succeeds.
+    async fn reopen(tx: &mut Transaction<'_, Self>) {
+        // A ROLLBACK outside any transaction succeeds. It leaves the locks of LOCK TABLES, with
+        // which a body has ended its transaction, and a pool would go on holding them.
+        if MySqlTransactionManager::get_transaction_depth(tx) == 1 {
+            let _ = tx.execute(sql::LEAVE).await;
+        }
     }
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
