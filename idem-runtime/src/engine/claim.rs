@@ -61,21 +61,18 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
+    unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
         home,
         ..Ask::new(operation.table_name(), identity)
     });
 
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
-    let own = !conn.has_transaction();
     let pooled = pool.is_some();
-    if pooled && !own {
-        // Somebody forgot a transaction on it. Joined, this call would be answered and never
-        // committed.
-        state.armed = true;
-        state.pause = Some(Duration::ZERO);
+    if pooled && conn.has_transaction() && !rid::<DB>(conn, state).await? {
         return Ok(Attempt::Again);
     }
+    let own = !conn.has_transaction();
     let mut running = None;
     if own && let Some(ask) = &mut ask {
         match DB::peek(conn, ask).await {
@@ -180,6 +177,21 @@ async fn look_and_decide<'u, DB: Backend>(
     };
     roll_back(claim.tx, claim.state).await;
     Ok(wait_or(decision, claim.state, &operation))
+}
+
+/// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
+/// answered and never committed. Says whether it is fit now; if not, another takes its place.
+async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
+    if !state.irreplaceable {
+        state.armed = true;
+        state.pause = Some(Duration::ZERO);
+        return Ok(false);
+    }
+    DB::clear(conn).await;
+    if conn.has_transaction() {
+        return Err(Error::AlreadyInTransaction);
+    }
+    Ok(true)
 }
 
 /// What the last attempt left to do: hand a connection back, or wait without one.

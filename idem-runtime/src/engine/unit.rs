@@ -27,6 +27,8 @@ pub struct Unit<'c, DB: Backend> {
 pub(super) struct State {
     /// Whether the connection's state is not known.
     pub(super) armed: bool,
+    /// Whether closing it would end the database: then the driver's own clean-up has to do.
+    pub(super) irreplaceable: bool,
     /// Wait this long, without a connection, before the next attempt.
     pub(super) pause: Option<Duration>,
     /// When waiting for an attempt in flight ends.
@@ -72,6 +74,18 @@ pub(super) fn pause(n: u32) -> Duration {
     Duration::from_millis(2 << n.min(5))
 }
 
+/// Acquires in a task of its own: a dropped `acquire` closes the connection that it was trying out
+/// (sqlx 0.9).
+pub(crate) async fn acquire_undropped<DB: Backend>(
+    pool: &Pool<DB>,
+) -> Result<PoolConnection<DB>, sqlx::Error> {
+    let pool = pool.clone();
+    match tokio::spawn(async move { pool.acquire().await }).await {
+        Ok(acquired) => acquired,
+        Err(_) => Err(sqlx::Error::PoolClosed),
+    }
+}
+
 /// A unit of work on what the caller passed. Nothing is sent yet.
 pub fn unit<'c, Tx: TransactionParam>(db: impl Begin<'c, Tx>) -> Unit<'c, Tx::Database> {
     Unit {
@@ -94,7 +108,11 @@ impl<DB: Backend> Unit<'_, DB> {
         match &mut source.0 {
             From::Pool(pool) => {
                 if pooled.is_none() {
-                    *pooled = Some(pool.acquire().await?);
+                    *pooled = Some(if state.irreplaceable {
+                        acquire_undropped(pool).await?
+                    } else {
+                        pool.acquire().await?
+                    });
                 }
                 match pooled {
                     Some(conn) => Ok((&mut **conn, state, Some(pool.clone()))),
@@ -110,6 +128,7 @@ impl<DB: Backend> Unit<'_, DB> {
     pub(super) fn part(&mut self) {
         if let Some(mut conn) = self.pooled.take()
             && self.state.armed
+            && !self.state.irreplaceable
         {
             conn.close_on_drop();
         }

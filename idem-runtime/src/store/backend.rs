@@ -58,7 +58,8 @@ pub trait Backend: Database<Connection: Session> {
         conn: &mut Self::Connection,
     ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
 
-    /// Ends a transaction that a failed `open` left on the connection.
+    /// Ends a transaction that a failed `open` left on the connection, or that was forgotten on one
+    /// that may not be closed.
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 

@@ -50,6 +50,9 @@ pub struct Home {
         )
     )]
     pub(crate) keeps_statements: Option<bool>,
+    /// Whether the database ends with its connections (SQLite's memory), so that none of them may be
+    /// closed to be rid of what it was doing.
+    pub(crate) ends_with_connections: bool,
 }
 
 impl Ask {

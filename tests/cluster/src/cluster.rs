@@ -1,12 +1,13 @@
 //! A private server and what a test may do to it.
 
 use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::net::TcpListener;
 use std::path::Path;
 
 use crate::keeper::Keeper;
 use crate::options::line;
-use crate::port::free_port;
 use crate::{Binaries, Options, template};
 
 /// A PostgreSQL server of this process alone. Dropping it stops the server at once and removes
@@ -17,6 +18,7 @@ use crate::{Binaries, Options, template};
 #[derive(Debug)]
 pub struct Cluster {
     keeper: Keeper,
+    binaries: Binaries,
     options: Options,
     port: u16,
 }
@@ -28,11 +30,15 @@ impl Cluster {
     ///
     /// There is no PostgreSQL server on this machine, or it did not start; the text has its log.
     pub fn start(options: Options) -> io::Result<Self> {
-        Self::start_on_copy(&template::to_copy()?, options)
+        Self::start_on_copy(&template::to_copy()?, Binaries::find()?, options)
     }
 
-    pub(crate) fn start_on_copy(data: &Path, options: Options) -> io::Result<Self> {
-        Self::serve(options, &format!("copy {}", data.display()))
+    pub(crate) fn start_on_copy(
+        data: &Path,
+        binaries: Binaries,
+        options: Options,
+    ) -> io::Result<Self> {
+        Self::serve(binaries, options, &format!("copy {}", data.display()))
     }
 
     /// Starts a hot standby that follows `primary` under the application name `standby`.
@@ -46,11 +52,11 @@ impl Cluster {
             primary.socket_dir().display(),
             primary.port,
         );
-        Self::serve(primary.options.clone(), &link)
+        Self::serve(primary.binaries.clone(), primary.options.clone(), &link)
     }
 
-    fn serve(options: Options, origin: &str) -> io::Result<Self> {
-        let mut keeper = keep()?;
+    fn serve(binaries: Binaries, options: Options, origin: &str) -> io::Result<Self> {
+        let mut keeper = binaries.keeper()?;
         keeper.order(origin)?;
         let mut attempts = 0;
         loop {
@@ -60,6 +66,7 @@ impl Cluster {
                 Ok(()) => {
                     return Ok(Self {
                         keeper,
+                        binaries,
                         options,
                         port,
                     });
@@ -134,11 +141,6 @@ impl Cluster {
     }
 }
 
-/// A keeper with PostgreSQL's programs.
-pub(crate) fn keep() -> io::Result<Keeper> {
-    Keeper::start(include_str!("keeper.sh"), &[Binaries::find()?.dir()])
-}
-
 fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
     let port = port.to_string();
     let socket_dir = keeper.dir().display().to_string();
@@ -152,4 +154,17 @@ fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
         .append(true)
         .open(keeper.data().join("postgresql.conf"))?
         .write_all((lines + &options.lines()).as_bytes())
+}
+
+/// A port below those that Linux gives to outgoing connections (32768 and up): while the server
+/// is down between a stop and a start, no client can be handed its port by chance.
+pub(crate) fn free_port() -> io::Result<u16> {
+    const PORTS: std::ops::Range<u16> = 10_240..32_768;
+    let chance = RandomState::new().hash_one("port") % PORTS.len() as u64;
+    PORTS
+        .cycle()
+        .skip(usize::try_from(chance).unwrap_or_default())
+        .take(PORTS.len())
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .ok_or_else(|| io::Error::other("no port of 127.0.0.1 is free"))
 }

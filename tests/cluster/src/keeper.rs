@@ -1,4 +1,4 @@
-//! The shell that carries out orders for a cluster and outlives the process to clean up after it.
+//! The shell that carries out orders for a server and outlives the process to clean up after it.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::account::{Account, is_root};
 
-/// A running shell that keeps a server, and the directory that it has made, and removes in the end.
+/// A running script, `keeper.sh` say, and the directory that it has made, and removes in the end.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -19,12 +19,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs the text of a shell's program with these paths as its arguments.
-    pub(crate) fn start(program: &str, arguments: &[&Path]) -> io::Result<Self> {
+    /// Runs `script`, with the paths of the server's programs as its arguments.
+    pub(crate) fn run(script: &str, programs: &[&Path]) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command
-            .args(["-c", program, "keeper"])
-            .args(arguments)
+            .args(["-c", script, "keeper"])
+            .args(programs)
             // The account that is stepped down to may not be allowed to look at the present one.
             .current_dir("/")
             .stdin(Stdio::piped())

@@ -104,12 +104,18 @@ pub async fn charge(
 /// # Errors
 ///
 /// The database's.
+///
+/// # Panics
+///
+/// Never: rows are not that many.
 pub async fn insert(
     tx: &mut MySqlTransaction<'_>,
     key: &str,
     amount: i64,
 ) -> Result<i64, sqlx::Error> {
-    let key: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let key = key
+        .bytes()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     let text = format!("INSERT INTO payment (`key`, amount) VALUES (x'{key}', {amount})");
     let done = tx.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
     Ok(i64::try_from(done.last_insert_id()).expect("a row's number"))

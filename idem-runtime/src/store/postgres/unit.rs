@@ -20,8 +20,8 @@ impl Backend for Postgres {
             .query_pairs()
             .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
         Ok(Home {
-            name: None,
             keeps_statements: Some(!keeps_none),
+            ..Home::default()
         })
     }
 

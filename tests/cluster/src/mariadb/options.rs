@@ -35,10 +35,9 @@ impl Options {
         ];
         let own = self.0.iter().map(|(name, value)| (&**name, &**value));
         let lines = place.iter().copied().chain(fixed).chain(own);
-        let lines: String = lines
-            .map(|(name, value)| format!("{name} = {value}\n"))
-            .collect();
-        format!("[mariadbd]\n{lines}")
+        lines.fold("[mariadbd]\n".to_owned(), |file, (name, value)| {
+            file + name + " = " + value + "\n"
+        })
     }
 }
 

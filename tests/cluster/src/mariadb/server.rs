@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use super::{Binaries, Options, template};
+use crate::cluster::free_port;
 use crate::keeper::Keeper;
-use crate::port::free_port;
 
 /// A MariaDB server of this process alone. Dropping it ends the server at once and removes its
 /// directory; so does the end of the process, whatever ends it.
@@ -93,7 +93,7 @@ impl Server {
 pub(crate) fn keep() -> io::Result<Keeper> {
     let programs = Binaries::find()?;
     let paths = [programs.server(), programs.installer()];
-    Keeper::start(include_str!("keeper.sh"), &paths)
+    Keeper::run(include_str!("keeper.sh"), &paths)
 }
 
 fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
