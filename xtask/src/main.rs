@@ -27,6 +27,8 @@ commands:
 
 environment:
   DATABASE_URL    test on this PostgreSQL server (postgres://…) and start none
+  MYSQL_URL       test on this MySQL or MariaDB server (mysql://…)
+  MARIADB_BIN     the directory of mariadbd, if it is not found by itself
   PG_BIN          the directory of initdb, if it is not found by itself
   RUST_ANALYZER   the rust-analyzer that `ide` runs, instead of building one
   IDEM_DENY_ADVISORIES=1  `check` also asks the advisory database, over the network";
