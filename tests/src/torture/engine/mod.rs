@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sqlx::AssertSqlSafe;
 
 pub use self::postgres::Postgres;
 pub use self::sqlite::{Rollback, Sqlite, Wal};
@@ -87,17 +88,23 @@ pub struct Tables {
     pub unfinished: i64,
 }
 
-/// Without any constraint: a copy in place of the record's table.
-const LOOSE: [&str; 4] = [
-    "DROP VIEW idem_record_readable",
-    "CREATE TABLE loose AS SELECT * FROM idem_record",
-    "DROP TABLE idem_record",
-    "ALTER TABLE loose RENAME TO idem_record",
-];
+/// Without any constraint: what takes the place of the record's table, whose key's column is quoted
+/// as the dialect wants it.
+fn loose(column: &str) -> [AssertSqlSafe<String>; 4] {
+    let columns = format!("{column}, operation, status, result, failure");
+    [
+        "DROP VIEW idem_record_readable".to_owned(),
+        format!("CREATE TABLE loose AS SELECT {columns} FROM idem_record"),
+        "DROP TABLE idem_record".to_owned(),
+        "ALTER TABLE loose RENAME TO idem_record".to_owned(),
+    ]
+    .map(AssertSqlSafe)
+}
 
-/// Reads the tables by a connection of any dialect.
+/// Reads the tables by a connection of any dialect; the key and the operation are columns of text, or
+/// are made that.
 macro_rules! read_tables {
-    ($conn:ident, $column:literal, $unfinished:expr) => {{
+    ($conn:ident, $key:literal, $operation:literal, $unfinished:expr) => {{
         let mut tables = $crate::torture::engine::Tables {
             unfinished: $unfinished,
             counter: sqlx::query_scalar("SELECT n FROM counter")
@@ -130,8 +137,10 @@ macro_rules! read_tables {
         }
         let sql = concat!(
             "SELECT ",
-            $column,
-            ", operation, status, coalesce(result, failure) FROM idem_record"
+            $key,
+            ", ",
+            $operation,
+            ", status, coalesce(result, failure) FROM idem_record"
         );
         for row in sqlx::query(sql).fetch_all(&mut $conn).await? {
             let value: Option<Vec<u8>> = row.try_get(3)?;

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, R
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
-use super::{Engine, LOOSE, Tables, read_tables};
+use super::{Engine, Tables, loose, read_tables};
 use crate::postgres::{Cluster, Database, Options};
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
@@ -87,7 +87,7 @@ impl Engine for Postgres {
             conn.execute(AssertSqlSafe(statement)).await?;
         }
         if planted == Planted::NoConstraint {
-            for statement in LOOSE {
+            for statement in loose("key") {
                 conn.execute(statement).await?;
             }
         }
@@ -154,7 +154,7 @@ impl Engine for Postgres {
             }
             sleep(Duration::from_millis(20)).await;
         };
-        read_tables!(conn, "key", unfinished)
+        read_tables!(conn, "key", "operation", unfinished)
     }
 }
 

@@ -12,7 +12,7 @@ use sqlx::sqlite::{
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 use tokio::time::sleep;
 
-use super::{Engine, LOOSE, Tables, read_tables};
+use super::{Engine, Tables, loose, read_tables};
 use crate::sqlite::{Journal, Sqlite as File};
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
@@ -90,7 +90,7 @@ impl<M: Mode> Engine for Sqlite<M> {
             conn.execute(AssertSqlSafe(statement)).await?;
         }
         if planted == Planted::NoConstraint {
-            for statement in LOOSE {
+            for statement in loose("key") {
                 conn.execute(statement).await?;
             }
         }
@@ -149,7 +149,7 @@ impl<M: Mode> Engine for Sqlite<M> {
             Ok(tx) => tx.rollback().await.map(|()| 0)?,
             Err(_) => 1,
         };
-        read_tables!(conn, "key", left)
+        read_tables!(conn, "key", "operation", left)
     }
 }
 
