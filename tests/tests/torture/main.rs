@@ -1,10 +1,14 @@
 //! Short runs of the torture, and faults planted on purpose, which must be caught. A long run is
 //! `cargo xtask torture`.
 
+use std::fs;
+
 use idem_tests::torture::Fault;
 use idem_tests::torture::arena::{self, Outcome, Plan};
-use idem_tests::torture::engine::{Engine, Postgres, Rollback, Sqlite, Wal};
+use idem_tests::torture::engine::{Engine, Postgres, Rollback, Sqlite, Tables, Wal};
 use idem_tests::torture::handlers::Planted;
+use idem_tests::torture::history::History;
+use idem_tests::torture::laws::violations;
 use idem_tests::torture::report::{Report, keep};
 
 async fn outcome<E: Engine>(calls: u64, blows: u64, planted: Planted) -> Outcome {
@@ -48,11 +52,18 @@ async fn holds<E: Engine>(calls: u64) {
 async fn is_caught<E: Engine>(planted: Planted, law: &str) {
     // In peace: that callers meet is enough.
     let outcome = outcome::<E>(800, 0, planted).await;
-    let broken = &outcome.violations;
+    let broken = outcome.violations.clone();
     assert!(
         broken.iter().any(|violation| violation.law == law),
         "the planted fault is not found by `{law}`: {broken:#?}"
     );
+    // And whoever reads what is kept finds the same.
+    let kept = keep(outcome).expect("the logs can be kept");
+    let history = History::read_all(&kept).expect("the logs are there");
+    let tables = fs::read(kept.join("tables.json")).expect("the tables are there");
+    let tables: Tables = serde_json::from_slice(&tables).expect("they are tables");
+    assert_eq!(violations(&history, &tables), broken);
+    fs::remove_dir_all(kept).expect("it was ours");
 }
 
 /// The laws for each engine.
