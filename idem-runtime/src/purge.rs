@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 
+use crate::engine::lent::Lent;
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::{Backend, Lent};
+use crate::store::Backend;
 use crate::telemetry::TARGET;
 
 /// The time between two sweeps when none is given: 1 hour.
@@ -166,10 +167,9 @@ impl<DB: Backend> PurgeWorker<DB> {
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
         loop {
             let mut lent = Lent::from(&self.pool).await?;
-            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await?;
-            lent.is_clean = true;
-            drop(lent);
-            let Some(rows) = deleted else {
+            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await;
+            lent.give_back(deleted.is_ok()).await;
+            let Some(rows) = deleted? else {
                 purged.skipped = true;
                 return Ok(());
             };

@@ -68,7 +68,7 @@ fn a_permanent_variant_comes_back_with_its_fields() {
     assert_eq!(declined.class, "Declined");
     assert_eq!(declined.message, "declined: 51");
     assert_eq!(declined.cause, None);
-    assert_eq!(declined.data, json!({ "code": 51, "hint": null }));
+    assert_eq!(*declined.data, json!({ "code": 51, "hint": null }));
     assert!(matches!(
         replay(&declined),
         PayError::Declined {
@@ -78,7 +78,7 @@ fn a_permanent_variant_comes_back_with_its_fields() {
     ));
 
     let over = stored(&PayError::Over(7, "9".to_owned()));
-    assert_eq!(over.data, json!([7, "9"]));
+    assert_eq!(*over.data, json!([7, "9"]));
     assert!(matches!(replay(&over), PayError::Over(7, text) if text == "9"));
 }
 
@@ -196,7 +196,7 @@ where
 #[test]
 fn type_parameters_are_asked_for_what_the_fields_need() {
     let is = Generic::<u8, 2>::Is(7).to_failure().expect("permanent");
-    assert_eq!(is.data, json!([7]));
+    assert_eq!(*is.data, json!([7]));
     assert!(matches!(
         Generic::<u8, 2>::from_failure(is.clone()),
         Generic::Is(7)
@@ -206,7 +206,7 @@ fn type_parameters_are_asked_for_what_the_fields_need() {
         by_name: BTreeMap::from([("a".to_owned(), 3)]),
     };
     let many = many.to_failure().expect("permanent");
-    assert_eq!(many.data, json!({ "all": [1, 2], "by_name": { "a": 3 } }));
+    assert_eq!(*many.data, json!({ "all": [1, 2], "by_name": { "a": 3 } }));
     assert!(matches!(
         Generic::<u8, 2>::from_failure(many),
         Generic::Many { all, by_name } if all == [1, 2] && by_name["a"] == 3

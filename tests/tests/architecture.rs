@@ -23,6 +23,7 @@ const ORDER: [&str; 20] = [
     "engine",
     "lease",
     "purge",
+    "http",
     "private",
     "lib",
 ];

@@ -13,7 +13,8 @@ use crate::outcome::{Decision, decide};
 use crate::policy::OnConflict;
 use crate::record::AttemptId;
 use crate::spec::Operation;
-use crate::store::{Ask, Backend, Held, Session};
+use crate::store::running::Running;
+use crate::store::{Ask, Backend, Held, Seen, Session};
 
 /// The right to run one body, and the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
@@ -60,21 +61,18 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
+    unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
         home,
         ..Ask::new(operation.table_name(), identity)
     });
 
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
-    let own = !conn.has_transaction();
     let pooled = pool.is_some();
-    if pooled && !own {
-        // Somebody forgot a transaction on it. Joined, this call would be answered and never
-        // committed.
-        state.armed = true;
-        state.pause = Some(Duration::ZERO);
+    if pooled && conn.has_transaction() && !rid::<DB>(conn, state).await? {
         return Ok(Attempt::Again);
     }
+    let own = !conn.has_transaction();
     let mut running = None;
     if own && let Some(ask) = &mut ask {
         match DB::peek(conn, ask).await {
@@ -83,7 +81,10 @@ pub(super) async fn attempt<'u, DB: Backend>(
                 ask.home.name = seen.home.clone().or(ask.home.name.take());
                 let (sighting, held) = seen.split(ask.clone());
                 match decide(sighting, request.question()) {
-                    Decision::Run { .. } => running = held.running,
+                    Decision::Run { replaces, .. } => {
+                        ask.met = replaces.is_some();
+                        running = held.running;
+                    }
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
@@ -118,7 +119,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         fingerprint: request.fingerprint(),
         request: request.recorded_request().map(<[u8]>::to_vec),
     };
-    let mut claim = Claim {
+    let claim = Claim {
         depth: depth::<DB>(&tx),
         tx,
         state,
@@ -128,37 +129,69 @@ pub(super) async fn attempt<'u, DB: Backend>(
         attempt: 1,
         sheet,
     };
-    let Some((ask, seen)) = ask.zip(seen) else {
-        return Ok(Attempt::Claimed(claim));
-    };
+    match ask.zip(seen) {
+        Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
+        None => Ok(Attempt::Claimed(claim)),
+    }
+}
+
+/// In the transaction: what claiming showed, what it means, and the last steps before the body.
+async fn look_and_decide<'u, DB: Backend>(
+    mut claim: Claim<'u, DB>,
+    ask: Ask,
+    seen: Result<Seen, Error>,
+    running: Option<Running>,
+    request: &Request,
+    recording: bool,
+) -> Result<Attempt<'u, DB>, Error> {
+    let operation = claim.sheet.operation;
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
+            // The body has not run: all of it may begin again.
+            if claim.own && DB::is_momentary(&error) && claim.state.hold_on() {
+                return Ok(Attempt::Again);
+            }
             return Err(error);
         }
     };
     let (sighting, mut held) = seen.split(ask);
     held.running = held.running.or(running);
-    match decide(sighting, request.question()) {
+    let decision = match decide(sighting, request.question()) {
         Decision::Run { replaces, attempt } => {
             match prepare(&mut *claim.tx, &held, recording).await {
                 Ok(()) => {
                     (claim.replaces, claim.attempt) = (replaces, attempt);
                     claim.held = Some(held);
-                    Ok(Attempt::Claimed(claim))
+                    return Ok(Attempt::Claimed(claim));
                 }
+                Err(refusal @ Error::InFlight { .. }) => Decision::Refuse(refusal),
                 Err(error) => {
                     roll_back(claim.tx, claim.state).await;
-                    Err(error)
+                    return Err(error);
                 }
             }
         }
-        decision => {
-            roll_back(claim.tx, claim.state).await;
-            Ok(wait_or(decision, claim.state, &operation))
-        }
+        decision => decision,
+    };
+    roll_back(claim.tx, claim.state).await;
+    Ok(wait_or(decision, claim.state, &operation))
+}
+
+/// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
+/// answered and never committed. Says whether it is fit now; if not, another takes its place.
+async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
+    if !state.irreplaceable {
+        state.armed = true;
+        state.pause = Some(Duration::ZERO);
+        return Ok(false);
     }
+    DB::clear(conn).await;
+    if conn.has_transaction() {
+        return Err(Error::AlreadyInTransaction);
+    }
+    Ok(true)
 }
 
 /// What the last attempt left to do: hand a connection back, or wait without one.

@@ -27,10 +27,14 @@ pub struct Unit<'c, DB: Backend> {
 pub(crate) struct State {
     /// Whether the connection's state is not known.
     pub(crate) armed: bool,
+    /// Whether closing it would end the database: then the driver's own clean-up has to do.
+    pub(crate) irreplaceable: bool,
     /// Wait this long, without a connection, before the next attempt.
     pub(crate) pause: Option<Duration>,
-    /// When waiting ends.
+    /// When waiting for an attempt in flight ends.
     pub(crate) deadline: Option<Instant>,
+    /// When trying again after momentary locks ends.
+    pub(crate) held_up: Option<Instant>,
     /// How often this call has waited.
     pub(crate) waits: u32,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
@@ -40,29 +44,46 @@ pub(crate) struct State {
 impl State {
     /// Whether to try again after a momentary lock; arranges the pause.
     pub(crate) fn hold_on(&mut self) -> bool {
-        self.wait(HOLD_ON)
+        let until = *self.held_up.get_or_insert_with(|| Instant::now() + HOLD_ON);
+        self.pause_until(until)
     }
 
     /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
     pub(crate) fn wait(&mut self, wait: Duration) -> bool {
-        let now = Instant::now();
-        let deadline = *self.deadline.get_or_insert(now + wait);
-        if now >= deadline {
+        let until = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        self.pause_until(until)
+    }
+
+    fn pause_until(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return false;
         }
-        self.pause = Some(pause(self.waits).min(deadline - now));
+        self.pause = Some(pause(self.waits).min(left));
         self.waits = self.waits.saturating_add(1);
         true
     }
 }
 
-/// How long a call tries again where the database does not wait by itself (SQLite's shared cache):
-/// 5 seconds.
+/// How long a call tries again where the database does not wait by itself (SQLite's shared cache) or
+/// must not (MySQL's claim): 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
 
 /// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
 pub(crate) fn pause(n: u32) -> Duration {
     Duration::from_millis(2 << n.min(5))
+}
+
+/// Acquires in a task of its own: a dropped `acquire` closes the connection that it was trying out
+/// (sqlx 0.9).
+pub(crate) async fn acquire_undropped<DB: Backend>(
+    pool: &Pool<DB>,
+) -> Result<PoolConnection<DB>, sqlx::Error> {
+    let pool = pool.clone();
+    match tokio::spawn(async move { pool.acquire().await }).await {
+        Ok(acquired) => acquired,
+        Err(_) => Err(sqlx::Error::PoolClosed),
+    }
 }
 
 /// A unit of work on what the caller passed. Nothing is sent yet.
@@ -87,7 +108,11 @@ impl<DB: Backend> Unit<'_, DB> {
         match &mut source.0 {
             From::Pool(pool) => {
                 if pooled.is_none() {
-                    *pooled = Some(pool.acquire().await?);
+                    *pooled = Some(if state.irreplaceable {
+                        acquire_undropped(pool).await?
+                    } else {
+                        pool.acquire().await?
+                    });
                 }
                 match pooled {
                     Some(conn) => Ok((&mut **conn, state, Some(pool.clone()))),
@@ -103,6 +128,7 @@ impl<DB: Backend> Unit<'_, DB> {
     pub(super) fn part(&mut self) {
         if let Some(mut conn) = self.pooled.take()
             && self.state.armed
+            && !self.state.irreplaceable
         {
             conn.close_on_drop();
         }

@@ -64,6 +64,8 @@ pub enum Field {
     Parameter(Cow<'static, str>),
     /// The request as a whole.
     Request,
+    /// A header of an HTTP request, by name.
+    Header(&'static str),
 }
 
 impl fmt::Display for Field {
@@ -80,6 +82,7 @@ impl fmt::Display for Field {
             Self::Lease => f.write_str("lease"),
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),
+            Self::Header(name) => write!(f, "header `{name}`"),
         }
     }
 }
@@ -145,6 +148,10 @@ pub enum Reason {
         /// What was given.
         found: Duration,
     },
+    /// Given more than once.
+    Repeated,
+    /// Not a String of RFC 8941, section 3.3.3.
+    NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
     Identifier,
     /// The value could not be serialized; the message is the serializer's.
@@ -196,6 +203,10 @@ impl fmt::Display for Reason {
                 "is {} milliseconds long; the least is {}",
                 found.as_millis(),
                 limit.as_millis()
+            ),
+            Self::Repeated => f.write_str("is given more than once; one value is allowed"),
+            Self::NotString => f.write_str(
+                "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),
             Self::Identifier => {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")

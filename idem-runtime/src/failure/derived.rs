@@ -38,7 +38,7 @@ impl Description {
             class: class.to_owned(),
             message: self.0,
             cause: self.1,
-            data,
+            data: Box::new(data),
         }
     }
 }

@@ -19,8 +19,11 @@ pub struct StoredFailure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// What else is needed to build the error again.
+    ///
+    /// Boxed, so that an error that carries a failure stays small enough for clippy's
+    /// `result_large_err`, whatever features of `serde_json` are on.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
-    pub data: serde_json::Value,
+    pub data: Box<serde_json::Value>,
 }
 
 impl StoredFailure {
@@ -30,7 +33,7 @@ impl StoredFailure {
             class: class.into(),
             message: message.into(),
             cause: None,
-            data: serde_json::Value::Null,
+            data: Box::default(),
         }
     }
 
@@ -44,7 +47,7 @@ impl StoredFailure {
     /// The same with what is needed to build the error again.
     #[must_use]
     pub fn with_data(mut self, data: serde_json::Value) -> Self {
-        self.data = data;
+        self.data = Box::new(data);
         self
     }
 }

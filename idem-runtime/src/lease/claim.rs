@@ -1,9 +1,12 @@
 //! Claiming a lease: ask, wait where that is wanted, and find a lost answer out.
 
+use std::time::Duration;
+
 use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::engine::RESOLVE_WITHIN;
+use crate::engine::lent::Lent;
 use crate::engine::request::Request;
 use crate::engine::unit::State;
 use crate::error::Error;
@@ -11,7 +14,10 @@ use crate::outcome::Decision;
 use crate::policy::{Lease, OnConflict};
 use crate::store::lease::{LeaseBackend, Terms};
 use crate::store::leased;
-use crate::store::{Ask, CommitError, Lent};
+use crate::store::{Ask, CommitError};
+
+/// The pause before a lost answer is looked for again: 20 ms.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A lease that is this attempt's.
 pub(super) struct Claimed {
@@ -86,7 +92,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
             },
         }
         if lost.is_some() {
-            state.wait(RESOLVE_WITHIN);
+            state.pause = Some(LOOK_AGAIN);
         }
     }
 }
@@ -98,7 +104,7 @@ async fn once<DB: LeaseBackend>(
 ) -> Result<Result<i32, Decision>, CommitError> {
     let mut lent = Lent::from(pool).await.map_err(CommitError::RolledBack)?;
     let answer = leased::claim(&mut *lent.conn, ask, terms).await;
-    lent.is_clean = answer.is_ok();
+    lent.give_back(answer.is_ok()).await;
     answer
 }
 

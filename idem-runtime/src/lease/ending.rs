@@ -9,6 +9,7 @@ use super::attempt::Attempt;
 use crate::engine::RESOLVE_WITHIN;
 use crate::engine::answer::Answer;
 use crate::engine::contract::Contract;
+use crate::engine::lent::Lent;
 use crate::error::Error;
 use crate::outcome::Change;
 use crate::payload;
@@ -16,7 +17,7 @@ use crate::policy::Lease;
 use crate::spec::Operation;
 use crate::store::lease::{LeaseBackend, Write};
 use crate::store::leased::write_fenced;
-use crate::store::{Ask, CommitError, Lent};
+use crate::store::{Ask, CommitError};
 
 /// An attempt's hold on its record.
 pub(super) struct Holder<DB: LeaseBackend> {
@@ -42,10 +43,11 @@ impl<DB: LeaseBackend> Holder<DB> {
             .await
             .map_err(CommitError::RolledBack)?;
         let done = write_fenced(&mut *lent.conn, &self.ask, write).await;
-        lent.is_clean = matches!(
+        let is_clean = matches!(
             done,
             Ok(()) | Err(CommitError::RolledBack(Error::LeaseLost))
         );
+        lent.give_back(is_clean).await;
         done
     }
 
@@ -61,7 +63,10 @@ impl<DB: LeaseBackend> Holder<DB> {
             let failed = match timeout_at(deadline, self.write(write)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(CommitError::RolledBack(error))) => {
-                    if matches!(error, Error::LeaseLost) || !error.is_retryable() {
+                    // A connection that was inside a transaction is closed: the next may be fit.
+                    let unfit = matches!(error, Error::AlreadyInTransaction);
+                    let lost = matches!(error, Error::LeaseLost);
+                    if lost || !(unfit || error.is_retryable()) {
                         return Err(error);
                     }
                     error

@@ -71,6 +71,13 @@ impl Change {
 
     /// Whether it may be made of this record, where `seen` is the attempt that the writer is, or whose
     /// record it saw.
+    #[cfg_attr(
+        not(feature = "memory"),
+        allow(
+            dead_code,
+            reason = "the statements of the databases are made from its parts"
+        )
+    )]
     pub(crate) fn permits(self, record: &Record, seen: AttemptId, now: Timestamp) -> bool {
         record.attempt_id == seen
             && self.from().contains(&record.status)

@@ -3,9 +3,12 @@
 
 mod backend;
 mod bound;
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    allow(dead_code, reason = "the store in memory needs no statements")
+)]
 pub(crate) mod lease;
 pub(crate) mod leased;
-mod lent;
 mod reconcile;
 #[cfg_attr(
     not(feature = "sqlite"),
@@ -14,9 +17,13 @@ mod reconcile;
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod unbroken;
 
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]
@@ -26,9 +33,8 @@ pub use self::backend::Backend;
 pub use self::bound::{Bound, StoreClaim};
 pub use self::lease::{LeaseBackend, LeaseSession};
 pub use self::leased::StoreLease;
-pub(crate) use self::lent::Lent;
 pub use self::reconcile::Unknown;
-pub(crate) use self::session::{Ask, CommitError, Entry, Held, Written};
+pub(crate) use self::session::{Ask, CommitError, Entry, Held, Seen, Written};
 pub use self::session::{Migrate, Session};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

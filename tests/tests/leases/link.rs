@@ -7,7 +7,8 @@ use idem_runtime::record::Status;
 use idem_runtime::{Error, Operation};
 use idem_tests::proxy::{Fate, Proxy};
 use sqlx::PgPool;
-use sqlx::postgres::PgPoolOptions;
+use sqlx::postgres::{PgPoolOptions, PgTransactionManager};
+use sqlx_core::transaction::TransactionManager as _;
 
 use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
 use crate::home::{Home, Postgres};
@@ -108,4 +109,28 @@ async fn a_body_is_told_when_the_database_is_out_of_reach_for_its_lease_and_its_
     let refusal = refusal.refusal();
     assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
     assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
+}
+
+/// Leaves a transaction on the pool's only connection, as code that uses the driver's manager may.
+async fn forget_a_transaction(pool: &PgPool) {
+    let mut conn = pool.acquire().await.expect("a connection");
+    PgTransactionManager::begin(&mut conn, None)
+        .await
+        .expect("it begins");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_forgotten_on_a_pooled_connection_takes_no_lease_along() {
+    let home = Postgres::open().await;
+    let pool = home.database.pool(1);
+    let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
+    forget_a_transaction(&pool).await;
+    let (through, there, by) = (pool.clone(), desk.clone(), key.clone());
+    let run = tokio::spawn(async move { send_again(&through, &by, ada(), there).await });
+    desk.reached().await;
+    assert_eq!(home.status(&key).await, Some(Status::InProgress));
+    forget_a_transaction(&pool).await;
+    desk.open();
+    assert!(run.await.expect("no panic").is_ok());
+    assert_eq!(home.status(&key).await, Some(Status::Completed));
 }

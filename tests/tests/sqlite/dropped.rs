@@ -1,44 +1,12 @@
 //! A call's future dropped at every one of its awaits.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
+use std::str::FromStr as _;
 
-use sqlx::{Connection as _, SqliteConnection};
+use idem_tests::cut::{CUTS, MANY, cut};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
-use crate::payments::{Books, JOURNALS, insert, key, pay};
-
-/// When a call is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    /// As soon as it has asked for something.
-    Asked,
-    /// When the answer is there and has not been looked at.
-    Answered,
-}
-
-const CUTS: [Cut; 2] = [Cut::Asked, Cut::Answered];
-
-/// More awaits than any call has; so many mean that a call never ends.
-const MANY: usize = 10_000;
-
-/// Polls a call `polls` times and then drops it; its output if it has ended by then.
-async fn cut<F: Future>(call: F, polls: usize, cut: Cut) -> Option<F::Output> {
-    let mut call = pin!(call);
-    let mut left = polls;
-    poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match call.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 && cut == Cut::Asked => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
+use crate::payments::{Books, JOURNALS, count, create_tables, insert, key, pay};
 
 /// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one
 /// effect.
@@ -69,6 +37,57 @@ async fn a_call_on_a_pool_of_one_connection_may_be_dropped_anywhere() {
                 break;
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_in_memory_outlives_a_call_dropped_anywhere() {
+    for options in [
+        SqliteConnectOptions::new().filename(":memory:"),
+        SqliteConnectOptions::from_str("sqlite::memory:").expect("a URL"),
+    ] {
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_lazy_with(options);
+        create_tables(&pool).await;
+        for when in CUTS {
+            for polls in 0.. {
+                assert!(polls < MANY);
+                let key = key(&format!("{when:?}-{polls}"));
+                let ended = cut(pay(&pool, &key, 5), polls, when).await;
+                let (effects, records) = count(&pool, &key).await;
+                assert!(effects == records && effects <= 1, "{effects}, {records}");
+                pay(&pool, &key, 5).await.expect("paid or replayed");
+                assert_eq!(count(&pool, &key).await, (1, 1), "{key:?}");
+                if let Some(result) = ended {
+                    assert!(!result.expect("paid").replayed());
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_forgotten_in_memory_is_rolled_back_and_the_database_stays() {
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_lazy_with(SqliteConnectOptions::new());
+    create_tables(&pool).await;
+    for ended in [false, true] {
+        let forgotten = key(&format!("forgotten-{ended}"));
+        let mut conn = pool.acquire().await.expect("a connection");
+        let mut tx = conn.begin().await.expect("a transaction");
+        insert(&mut tx, &forgotten, 1).await.expect("written");
+        if ended {
+            tx.execute("ROLLBACK").await.expect("ended by hand");
+        }
+        std::mem::forget(tx);
+        drop(conn);
+        let key = key(&format!("next-{ended}"));
+        assert!(!pay(&pool, &key, 5).await.expect("paid").replayed());
+        assert_eq!(count(&pool, &key).await, (1, 1));
+        assert_eq!(count(&pool, &forgotten).await, (0, 0));
     }
 }
 

@@ -147,6 +147,7 @@ pub(super) fn look(
         place: 0,
         snapshot: false,
         verified: true,
+        placeholder: false,
         running: None,
         home: None,
     })

@@ -8,6 +8,7 @@ use super::super::lease::{
     LeaseSession, LeaseStatements, Leased, Listed, Page, Terms, Write, condition, decided, spent,
 };
 use super::super::session::{Ask, CommitError, Entry};
+use super::statement::Statement;
 use super::unit::lock_answer;
 use super::{code, keeps_statements, look, row, sql};
 use crate::error::Error;
@@ -56,27 +57,22 @@ impl LeaseSession for PgConnection {
     }
 
     async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
-        let after = page.after.map_or(
-            // Every bound value is used, so that each has its type.
-            "AND $3::bigint IS NULL AND $4::text IS NULL AND $5::text IS NULL",
-            |_| "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)",
-        );
+        let after = page.after.map_or("", |_| {
+            "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)"
+        });
         let statement = format!(
             "SELECT r.scope, r.key, {} FROM {} AS r WHERE namespace = $1 AND status = 4 {after} \
              ORDER BY r.locked_until, r.scope, r.key LIMIT $2",
             sql::COLUMNS,
             page.table,
         );
-        let rows = sqlx::query(AssertSqlSafe(statement))
-            .persistent(false)
+        let mut statement = Statement::new(statement, false)
             .bind(page.namespace)
-            .bind(i64::from(page.limit))
-            .bind(page.after.map(|(until, ..)| until.as_micros()))
-            .bind(page.after.map(|(_, scope, _)| scope))
-            .bind(page.after.map(|(.., key)| key))
-            .fetch_all(self)
-            .await
-            .map_err(code::fold)?;
+            .bind(i64::from(page.limit));
+        if let Some((until, scope, key)) = page.after {
+            statement = statement.bind(until.as_micros()).bind(scope).bind(key);
+        }
+        let rows = statement.fetch_all(self).await.map_err(code::fold)?;
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(record) = row::record(&row)? {
@@ -122,8 +118,7 @@ impl LeaseStatements for PgConnection {
             )
         };
         let named = keeps_statements(self, ask);
-        let result = sqlx::query(AssertSqlSafe(statement))
-            .persistent(named)
+        let result = Statement::new(statement, named)
             .bind(ask.identity.namespace())
             .bind(ask.identity.scope().as_str())
             .bind(ask.identity.key().as_str())
@@ -170,8 +165,7 @@ impl LeaseStatements for PgConnection {
             condition(change, NOW),
         );
         let named = keeps_statements(self, ask);
-        let mut query = sqlx::query(AssertSqlSafe(statement))
-            .persistent(named)
+        let mut query = Statement::new(statement, named)
             .bind(ask.identity.namespace())
             .bind(ask.identity.scope().as_str())
             .bind(ask.identity.key().as_str())
@@ -220,12 +214,11 @@ async fn lapse(
         condition(Change::Lapse, NOW),
         Change::Lapse.to().code(),
     );
-    let done = sqlx::query(AssertSqlSafe(statement))
-        .persistent(false)
+    let done = Statement::new(statement, false)
         .bind(namespace)
         .bind(operation)
         .bind(i64::from(limit))
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await
         .map_err(code::fold);
     end(tx, done.map(|done| (done.rows_affected(), true))).await

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, P
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
-use super::unbroken::Unbroken;
+use super::super::unbroken::Unbroken;
 use super::{code, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
@@ -20,8 +20,8 @@ impl Backend for Postgres {
             .query_pairs()
             .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
         Ok(Home {
-            name: None,
             keeps_statements: Some(!keeps_none),
+            ..Home::default()
         })
     }
 

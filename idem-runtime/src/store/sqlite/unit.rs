@@ -4,8 +4,9 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection};
+use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteTransactionManager};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
@@ -29,14 +30,18 @@ impl Backend for Sqlite {
         if !private && says("cache", "shared") {
             return Ok(Home {
                 name: Some(name.to_string_lossy().into_owned()),
-                keeps_statements: None,
+                ends_with_connections: true,
+                ..Home::default()
             });
         }
         let connections = pool.options().get_max_connections();
         if connections > 1 {
             Err(SchemaFault::MemoryPool { connections }.into())
         } else {
-            Ok(Home::default())
+            Ok(Home {
+                ends_with_connections: true,
+                ..Home::default()
+            })
         }
     }
 
@@ -95,8 +100,17 @@ impl Backend for Sqlite {
         .await
     }
 
-    async fn clear(_: &mut SqliteConnection) {
-        // A BEGIN that failed began nothing, and what was open before is the caller's.
+    async fn clear(conn: &mut SqliteConnection) {
+        // A BEGIN that failed began nothing, and what was open outside the driver's count is the
+        // caller's. What the driver counts may already be on its way out: the ping waits for that.
+        let _ = conn.ping().await;
+        while conn.is_in_transaction() {
+            // Fails, and does nothing, inside the transaction that ought to be there.
+            let _ = conn.execute("BEGIN").await;
+            if SqliteTransactionManager::rollback(conn).await.is_err() {
+                return;
+            }
+        }
     }
 
     async fn reopen(tx: &mut Transaction<'_, Self>) {

@@ -8,7 +8,8 @@ use idem_runtime::store::{LeaseSession, Outcome, StoreLease};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 
-use super::{Memory, PAY, Postgres, SqliteRollback, SqliteWal, Subject, key, store};
+use super::postgres::{On, Way};
+use super::{Memory, PAY, SqliteRollback, SqliteWal, Subject, key, store};
 
 pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
     /// Moves the end of every lease to so long from now, under all checks of the schema.
@@ -26,16 +27,17 @@ pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
     }
 }
 
-impl LeaseSubject for Postgres {
+impl<W: Way> LeaseSubject for On<W> {
     async fn end_leases_in(&self, left: i64) {
-        sqlx::query(
-            "UPDATE idem_record SET locked_until = clock_timestamp() + $1 * interval '1 microsecond' \
-             WHERE status = 3",
-        )
-        .bind(left)
-        .execute(&mut self.connect().await)
-        .await
-        .expect("the server answers");
+        // Without values apart: it may go through a pooler.
+        let statement = format!(
+            "UPDATE idem_record SET locked_until = clock_timestamp() + {left} * interval '1 microsecond' \
+             WHERE status = 3"
+        );
+        let mut conn = self.connect().await;
+        conn.execute(AssertSqlSafe(statement))
+            .await
+            .expect("the server answers");
     }
 
     async fn clear(&self) {
