@@ -6,7 +6,7 @@ use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::request::Request;
-use super::unit::{State, Unit};
+use super::unit::{State, UNFIT_AT_MOST, Unit};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::{Decision, decide};
@@ -59,6 +59,10 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
+    let patience = match operation.policy().on_conflict {
+        OnConflict::Wait(wait) if identity.is_some() => Some(wait),
+        OnConflict::Wait(_) | OnConflict::Reject => None,
+    };
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
@@ -84,7 +88,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
-            Err(error) if DB::is_momentary(&error) && state.hold_on() => return Ok(Attempt::Again),
+            Err(error) if comes_again::<DB>(&error, state, patience) => return Ok(Attempt::Again),
             Err(error) => return Err(error),
         }
     }
@@ -97,7 +101,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && DB::is_momentary(&error) && state.hold_on() => {
+        Err(error) if own && comes_again::<DB>(&error, state, patience) => {
             state.armed = false;
             return Ok(Attempt::Again);
         }
@@ -132,7 +136,11 @@ pub(super) async fn attempt<'u, DB: Backend>(
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            return Err(error);
+            return if comes_again::<DB>(&error, claim.state, patience) {
+                Ok(Attempt::Again)
+            } else {
+                Err(error)
+            };
         }
     };
     let (sighting, mut held) = seen.split(ask);
@@ -158,11 +166,25 @@ pub(super) async fn attempt<'u, DB: Backend>(
     }
 }
 
+/// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
+/// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
+/// from view may be an open transaction of the caller's, and all that shows of it is that the
+/// database is busy.
+fn comes_again<DB: Backend>(error: &Error, state: &mut State, patience: Option<Duration>) -> bool {
+    (DB::is_momentary(error) && state.hold_on())
+        || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
+}
+
 /// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
 /// answered and never committed. Says whether it is fit now; if not, another takes its place.
 async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
     if !state.irreplaceable {
         state.armed = true;
+        state.unfit += 1;
+        if state.unfit > UNFIT_AT_MOST {
+            // They are made so (a pool's `after_connect`): the next would be no better.
+            return Err(Error::AlreadyInTransaction);
+        }
         state.pause = Some(Duration::ZERO);
         return Ok(false);
     }
