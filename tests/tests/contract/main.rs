@@ -40,6 +40,7 @@ macro_rules! stamp {
                     a_rollback_makes_the_key_fresh,
                     an_operator_reads_what_was_recorded,
                     outcomes_are_told_apart_by_kind_and_keep_claim_and_request_at_home,
+                    nothing_printed_shows_a_key_a_request_or_a_result,
                 }
                 mismatch::{
                     another_request_is_refused_and_changes_nothing,
