@@ -12,6 +12,7 @@ mod purge;
 mod subject;
 mod tables;
 mod transactions;
+mod versions;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -81,6 +82,10 @@ macro_rules! stamp {
                     a_code_that_no_build_knows_is_an_error_and_never_fresh,
                     an_unknown_status_is_not_expired_either,
                     a_lease_is_in_flight_and_an_unknown_outcome_is_not_run,
+                }
+                versions::{
+                    an_old_record_replays_in_new_code,
+                    a_new_record_replays_in_old_code,
                 }
                 expiry::{
                     an_expired_record_replays_by_default,
