@@ -114,6 +114,8 @@ macro_rules! stamp {
 
 stamp! {
     postgres: Postgres,
+    postgres_18: Postgres18,
+    postgres_behind_pgbouncer: PgBouncer,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
     memory: Memory,

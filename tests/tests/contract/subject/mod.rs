@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::memory::Memory;
-pub(crate) use self::postgres::Postgres;
+pub(crate) use self::postgres::{PgBouncer, Postgres, Postgres18};
 pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
 
 /// A fresh database with the default table.
