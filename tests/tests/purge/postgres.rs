@@ -1,3 +1,5 @@
+//! The worker on PostgreSQL.
+
 use std::time::Duration;
 
 use idem_runtime::error::{Field, SchemaFault};
