@@ -5,6 +5,7 @@ mod cargo;
 mod check;
 mod deny;
 mod features;
+mod fuzz;
 mod ide;
 mod machine;
 mod test;
@@ -23,6 +24,8 @@ commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
   bench compile   what the attribute costs a build, against handlers written by hand
+  fuzz [--seconds N] [target]
+                  search for bytes that break a law of fuzz/, a minute each
   ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
 
 environment:
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
         Some((command, what)) if command == "bench" => bench::run(what),
+        Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),
         Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
             println!("{USAGE}");
