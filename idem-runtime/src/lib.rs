@@ -1,6 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
-    not(any(feature = "memory", feature = "postgres", feature = "sqlite")),
+    not(any(
+        feature = "memory",
+        feature = "mysql",
+        feature = "postgres",
+        feature = "sqlite"
+    )),
     allow(dead_code, reason = "without a store there is nothing that asks it")
 )]
 
@@ -13,6 +18,8 @@ mod failure;
 #[doc(hidden)]
 pub mod fast_check;
 pub mod fingerprint;
+#[cfg(feature = "axum")]
+pub mod http;
 mod identity;
 pub mod key;
 mod outcome;

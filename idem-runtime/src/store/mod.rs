@@ -10,9 +10,13 @@ mod bound;
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod unbroken;
 
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]
@@ -20,7 +24,7 @@ pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
 pub use self::bound::{Bound, StoreClaim};
-pub(crate) use self::session::{Ask, CommitError, Entry, Held, Written};
+pub(crate) use self::session::{Ask, CommitError, Entry, Held, Seen, Written};
 pub use self::session::{Migrate, Session};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

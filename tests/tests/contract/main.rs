@@ -1,6 +1,7 @@
 //! One contract for every store: each law is written once and stamped for each database.
 
 mod drivers;
+mod dropped;
 mod expiry;
 mod faults;
 mod keys;
@@ -11,6 +12,7 @@ mod purge;
 mod subject;
 mod tables;
 mod transactions;
+mod versions;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -39,6 +41,7 @@ macro_rules! stamp {
                     a_rollback_makes_the_key_fresh,
                     an_operator_reads_what_was_recorded,
                     outcomes_are_told_apart_by_kind_and_keep_claim_and_request_at_home,
+                    nothing_printed_shows_a_key_a_request_or_a_result,
                 }
                 mismatch::{
                     another_request_is_refused_and_changes_nothing,
@@ -60,6 +63,10 @@ macro_rules! stamp {
                     a_key_without_a_scope_is_refused_and_nothing_is_written,
                     a_rivals_record_is_never_overwritten,
                 }
+                dropped::{
+                    a_begin_dropped_anywhere_opens_no_transaction,
+                    a_begin_dropped_anywhere_in_a_transaction_ends_with_it,
+                }
                 keys::{
                     keys_are_compared_byte_for_byte,
                     scopes_and_namespaces_are_apart,
@@ -75,6 +82,10 @@ macro_rules! stamp {
                     a_code_that_no_build_knows_is_an_error_and_never_fresh,
                     an_unknown_status_is_not_expired_either,
                     a_lease_is_in_flight_and_an_unknown_outcome_is_not_run,
+                }
+                versions::{
+                    an_old_record_replays_in_new_code,
+                    a_new_record_replays_in_old_code,
                 }
                 expiry::{
                     an_expired_record_replays_by_default,
@@ -107,5 +118,6 @@ stamp! {
     postgres_behind_pgbouncer: PgBouncer,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
+    mysql: MySql,
     memory: Memory,
 }
