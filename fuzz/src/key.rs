@@ -4,7 +4,7 @@ use idem_runtime::error::{Field, Invalid, Reason};
 use idem_runtime::{IdempotencyKey, Namespace, Scope};
 
 /// The first of these that applies: blank, too long, a control character.
-fn refusal(text: &str) -> Option<Reason> {
+pub(crate) fn refusal(text: &str) -> Option<Reason> {
     let characters: Vec<char> = text.chars().collect();
     if characters.iter().all(|c| c.is_whitespace()) {
         return Some(Reason::Empty);
@@ -23,7 +23,7 @@ fn refusal(text: &str) -> Option<Reason> {
     None
 }
 
-fn trimmed(text: &str) -> String {
+pub(crate) fn trimmed(text: &str) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     while characters.last().is_some_and(|c| c.is_whitespace()) {
         characters.pop();

@@ -1,15 +1,13 @@
-//! What must hold for any bytes at all: keys and names, canonical JSON, durations.
+//! What must hold for any bytes at all: keys, alone and in a header, names, canonical JSON, durations.
 //!
 //! Each law compares the library with a second implementation that is slow and plain to see
 //! through, or with what the documentation says. `tests/corpus.rs` tries the seeds in `corpus/` and
 //! a bounded number of mutants of them; `cargo xtask fuzz` searches for longer, led by coverage
 //! (`engine/`).
-//!
-//! A transport that reads keys by a grammar of its own, such as a header, gets a target of its own,
-//! which hands what that grammar yields to the law of keys.
 
 mod decimal;
 mod duration;
+mod header;
 mod key;
 mod mutate;
 mod node;
@@ -32,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target {
         name: "key",
         law: key::law,
@@ -58,6 +56,30 @@ pub const TARGETS: [Target; 4] = [
             "\"",
             "\\",
             "0123456789abcdef",
+        ],
+    },
+    Target {
+        name: "header",
+        law: header::law,
+        tokens: &[
+            "\n",
+            "\"",
+            "\\\"",
+            "\\\\",
+            ";",
+            ",",
+            "=",
+            " ",
+            "\t",
+            "\na\"k\"",
+            "\nbk",
+            ";a=1",
+            ";b=?1",
+            ";c=:YQ==:",
+            ";d=@1",
+            "\u{7f}",
+            "\u{80}",
+            "key",
         ],
     },
     Target {

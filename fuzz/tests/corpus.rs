@@ -49,6 +49,11 @@ fn keys_and_names_are_read_by_their_rules() {
 }
 
 #[test]
+fn headers_are_read_by_rfc_8941_and_the_rules_beside_it() {
+    run("header");
+}
+
+#[test]
 fn durations_are_read_by_the_sentence_that_describes_them() {
     run("duration");
 }
@@ -65,5 +70,5 @@ fn typed_values_have_the_form_that_the_rules_say() {
 
 #[test]
 fn every_target_is_run_here() {
-    assert_eq!(TARGETS.len(), 4);
+    assert_eq!(TARGETS.len(), 5);
 }
