@@ -111,7 +111,7 @@
 //! | `IDEM029` | a duration is zero, too long or not one |
 //! | `IDEM030` | `skip` names what is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
-//! | `IDEM032` | a key or a fingerprint is a literal |
+//! | `IDEM032` | a key, a scope or a fingerprint is a literal |
 //! | `IDEM033` | the option belongs to a mode that this version does not have |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |

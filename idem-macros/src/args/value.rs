@@ -189,8 +189,16 @@ pub(crate) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-pub(crate) fn expression(at: &Argument<'_>) -> syn::Result<Expr> {
-    at.parsed()
+pub(crate) fn scope(at: &Argument<'_>) -> syn::Result<Expr> {
+    let expr: Expr = at.parsed()?;
+    if is_literal(&expr) {
+        return Err(fault(
+            Code::Constant,
+            &expr,
+            "a literal is the same scope for every caller\nhelp: name a parameter or a part of one, without quotes: `scope = cmd.tenant`; for one scope on purpose, `scope = Scope::GLOBAL`",
+        ));
+    }
+    Ok(expr)
 }
 
 pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
@@ -249,7 +257,11 @@ pub(crate) fn bare(expr: &Expr) -> &Expr {
 }
 
 fn is_literal(expr: &Expr) -> bool {
-    matches!(bare(expr), Expr::Lit(_))
+    match bare(expr) {
+        Expr::Lit(_) => true,
+        Expr::Reference(reference) => is_literal(&reference.expr),
+        _ => false,
+    }
 }
 
 fn is_word(expr: &Expr, word: &str) -> bool {

@@ -296,6 +296,14 @@ fn constants_identify_nothing() {
         "IDEM032",
         "write `fingerprint = (cmd.amount",
     );
+    for literal in ["\"cmd.tenant\"", "\"\"", "1", "&\"acme\"", "(\"acme\")"] {
+        says(
+            &format!("namespace = \"p\", scope = {literal}"),
+            "IDEM032",
+            "the same scope for every caller",
+        );
+    }
+    reports("namespace = \"p\", scope = Scope::GLOBAL", HANDLER, &[]);
 }
 
 #[test]
