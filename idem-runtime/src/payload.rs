@@ -67,3 +67,32 @@ fn present<'a>(
         message: "the record holds none".to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// By bits: without `float_roundtrip`, serde_json is off by one for one number in ten.
+        #[test]
+        fn a_number_comes_back_to_the_last_bit(bits: u64, small: u32) {
+            let (number, small) = (f64::from_bits(bits), f32::from_bits(small));
+            prop_assume!(number.is_finite() && small.is_finite());
+            let bytes = encode("t", &(number, small)).unwrap();
+            let (read, read_small): (f64, f32) = decode("t", &bytes).unwrap();
+            prop_assert_eq!(read.to_bits(), bits);
+            prop_assert_eq!(read_small.to_bits(), small.to_bits());
+        }
+
+        #[test]
+        fn a_number_of_a_failure_comes_back_to_the_last_bit(bits: u64) {
+            let number = f64::from_bits(bits);
+            prop_assume!(number.is_finite());
+            let failure = StoredFailure::new("Over", "m").with_data(serde_json::json!({ "limit": number }));
+            let read: StoredFailure = decode("t", &encode("t", &failure).unwrap()).unwrap();
+            prop_assert_eq!(read.data["limit"].as_f64().map(f64::to_bits), Some(bits));
+        }
+    }
+}
