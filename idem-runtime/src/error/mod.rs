@@ -166,7 +166,8 @@ pub enum Error {
     /// A stored payload no longer decodes into the type that this build expects. The body does not
     /// run.
     #[error(
-        "the recorded result of operation `{operation}` does not decode into `{type_name}` at `{path}`: {message}"
+        "the recorded result of operation `{operation}` does not decode into `{type_name}` {}: {message}",
+        place(path)
     )]
     IncompatibleState {
         /// The operation that recorded it.
@@ -179,16 +180,18 @@ pub enum Error {
         message: String,
     },
 
-    /// A result cannot be encoded. Everything was rolled back.
+    /// A result or a permanent failure cannot be recorded: it cannot be encoded, or it would not
+    /// come back from its own JSON as it went, so that a replay would fail or differ. Everything
+    /// was rolled back.
     #[error(
         "the result of operation `{operation}`, a `{type_name}`, cannot be recorded: {message}"
     )]
     NotStorable {
         /// The operation called.
         operation: String,
-        /// The Rust type of the result.
+        /// The Rust type of the result, or of the error.
         type_name: &'static str,
-        /// What the encoder said.
+        /// What the encoder said, or what comes back instead.
         message: String,
     },
 
@@ -213,6 +216,14 @@ pub enum Error {
         /// The operation called.
         operation: Cow<'static, str>,
     },
+}
+
+/// A place in a payload, in words.
+pub(crate) fn place(path: &str) -> Cow<'static, str> {
+    match path {
+        "." => "at its root".into(),
+        path => format!("at `{path}`").into(),
+    }
 }
 
 /// What an [`Error`] means for its caller, one word for many variants.

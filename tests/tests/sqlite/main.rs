@@ -14,4 +14,5 @@ mod nesting;
 mod options;
 mod payments;
 mod refusals;
+mod storable;
 mod wait;
