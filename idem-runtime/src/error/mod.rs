@@ -6,6 +6,7 @@
 
 mod database;
 mod invalid;
+mod logged;
 mod mismatch;
 mod schema;
 
@@ -147,7 +148,10 @@ pub enum Error {
     CommitUnknown(#[source] DatabaseError),
 
     /// The database is there and busy with other writers. Nothing was written.
-    #[error("the database is busy")]
+    #[error(
+        "the database is busy with other writers ({}); nothing was written: try again with the same key",
+        .0.cause()
+    )]
     Busy(#[source] DatabaseError),
 
     /// The server takes no writes (a hot standby, a read-only database). Nothing was written.
@@ -156,7 +160,10 @@ pub enum Error {
 
     /// The database cannot be reached. The call fails closed: the body did not run, or nothing of
     /// it remains.
-    #[error("the idempotency store cannot be reached")]
+    #[error(
+        "no connection to the idempotency store ({}); the body did not run or was rolled back: try again with the same key",
+        .0.cause()
+    )]
     Unavailable(#[source] DatabaseError),
 
     /// Any other database error in a statement of the library's own.
