@@ -181,21 +181,17 @@ impl<T, E> Contract<T, E> {
     }
 
     /// The recorded result.
-    pub(crate) fn replay(&self, record: &Record) -> Result<Replayable<T>, E> {
-        let bytes = payload::result_bytes(record).map_err(|error| self.lift(error))?;
-        match (self.read)(&record.operation, bytes) {
-            Ok(value) => Ok(Replayable::again(value, record)),
-            Err(error) => Err(self.lift(error)),
-        }
+    pub(crate) fn read(&self, record: &Record) -> Result<T, Error> {
+        (self.read)(&record.operation, payload::result_bytes(record)?)
     }
 
     /// The recorded failure, as this handler's error. A handler that has stopped recording failures
     /// still replays those recorded before, as the library's own error.
-    pub(crate) fn replay_failure(&self, record: &Record) -> E {
-        match (payload::stored_failure(record), self.failures) {
-            (Ok(failure), Some((_, from_failure))) => from_failure(failure),
-            (Ok(failure), None) => self.lift(Error::RecordedFailure(Box::new(failure))),
-            (Err(error), _) => self.lift(error),
-        }
+    pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
+        let failure = payload::stored_failure(record)?;
+        Ok(match self.failures {
+            Some((_, from_failure)) => from_failure(failure),
+            None => self.lift(Error::RecordedFailure(Box::new(failure))),
+        })
     }
 }

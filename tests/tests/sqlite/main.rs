@@ -6,6 +6,7 @@ mod commit;
 mod crash;
 mod dropped;
 mod duplicates;
+mod events;
 mod expiry;
 mod failures;
 mod keys;
