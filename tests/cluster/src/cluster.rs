@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::keeper::Keeper;
 use crate::options::line;
-use crate::{Options, template};
+use crate::{Binaries, Options, template};
 
 /// A PostgreSQL server of this process alone. Dropping it stops the server at once and removes
 /// its directory; so does the end of the process, whatever ends it.
@@ -18,6 +18,7 @@ use crate::{Options, template};
 #[derive(Debug)]
 pub struct Cluster {
     keeper: Keeper,
+    binaries: Binaries,
     options: Options,
     port: u16,
 }
@@ -29,11 +30,15 @@ impl Cluster {
     ///
     /// There is no PostgreSQL server on this machine, or it did not start; the text has its log.
     pub fn start(options: Options) -> io::Result<Self> {
-        Self::start_on_copy(&template::to_copy()?, options)
+        Self::start_on_copy(&template::to_copy()?, Binaries::find()?, options)
     }
 
-    pub(crate) fn start_on_copy(data: &Path, options: Options) -> io::Result<Self> {
-        Self::serve(options, &format!("copy {}", data.display()))
+    pub(crate) fn start_on_copy(
+        data: &Path,
+        binaries: Binaries,
+        options: Options,
+    ) -> io::Result<Self> {
+        Self::serve(binaries, options, &format!("copy {}", data.display()))
     }
 
     /// Starts a hot standby that follows `primary` under the application name `standby`.
@@ -47,11 +52,11 @@ impl Cluster {
             primary.socket_dir().display(),
             primary.port,
         );
-        Self::serve(primary.options.clone(), &link)
+        Self::serve(primary.binaries.clone(), primary.options.clone(), &link)
     }
 
-    fn serve(options: Options, origin: &str) -> io::Result<Self> {
-        let mut keeper = Keeper::start()?;
+    fn serve(binaries: Binaries, options: Options, origin: &str) -> io::Result<Self> {
+        let mut keeper = binaries.keeper()?;
         keeper.order(origin)?;
         let mut attempts = 0;
         loop {
@@ -61,6 +66,7 @@ impl Cluster {
                 Ok(()) => {
                     return Ok(Self {
                         keeper,
+                        binaries,
                         options,
                         port,
                     });
@@ -152,7 +158,7 @@ fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
 
 /// A port below those that Linux gives to outgoing connections (32768 and up): while the server
 /// is down between a stop and a start, no client can be handed its port by chance.
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     const PORTS: std::ops::Range<u16> = 10_240..32_768;
     let chance = RandomState::new().hash_one("port") % PORTS.len() as u64;
     PORTS

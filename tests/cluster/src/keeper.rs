@@ -1,4 +1,4 @@
-//! The shell that carries out orders for a cluster and outlives the process to clean up after it.
+//! The shell that carries out orders for a server and outlives the process to clean up after it.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -6,10 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::Binaries;
 use crate::account::{Account, is_root};
 
-/// A running `keeper.sh` and the directory that it has made, and removes in the end.
+/// A running script, `keeper.sh` say, and the directory that it has made, and removes in the end.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -20,11 +19,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn start() -> io::Result<Self> {
+    /// Runs `script`, with the path of the server's program or programs as its argument.
+    pub(crate) fn run(script: &str, programs: &Path) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command
-            .args(["-c", include_str!("keeper.sh"), "keeper"])
-            .arg(Binaries::find()?.dir())
+            .args(["-c", script, "keeper"])
+            .arg(programs)
             // The account that is stepped down to may not be allowed to look at the present one.
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -69,7 +69,7 @@ impl Keeper {
         }
         let log = |name| fs::read_to_string(self.dir.join(name)).unwrap_or_default();
         Err(io::Error::other(format!(
-            "`{order}` failed for the PostgreSQL server in {}\n{}{}",
+            "`{order}` failed for the server in {}\n{}{}",
             self.dir.display(),
             log("keeper.log"),
             log("server.log"),
@@ -80,7 +80,7 @@ impl Keeper {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
             return Err(io::Error::other(
-                "the keeper of the PostgreSQL server has ended: can the account that runs it \
+                "the keeper of the server has ended: can the account that runs it \
                  write the directory that TMPDIR names, or /tmp?",
             ));
         }

@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crate::keeper::Keeper;
-use crate::{Cluster, Options};
+use crate::{Binaries, Cluster, Options};
 
 /// A data directory to copy, removed when dropped and when the process ends.
 #[derive(Debug)]
-pub struct Template(Keeper);
+pub struct Template {
+    keeper: Keeper,
+    binaries: Binaries,
+}
 
 impl Template {
     /// The variable that hands the path of one template to all test processes of a run.
@@ -22,14 +25,23 @@ impl Template {
     ///
     /// There is no PostgreSQL server on this machine, or `initdb` failed.
     pub fn create() -> io::Result<Self> {
-        let mut keeper = Keeper::start()?;
+        Self::create_by(Binaries::find()?)
+    }
+
+    /// Runs the `initdb` of certain binaries, by which servers on copies of it will run too.
+    ///
+    /// # Errors
+    ///
+    /// `initdb` failed.
+    pub fn create_by(binaries: Binaries) -> io::Result<Self> {
+        let mut keeper = binaries.keeper()?;
         keeper.order("initialise")?;
-        Ok(Self(keeper))
+        Ok(Self { keeper, binaries })
     }
 
     /// The data directory.
     pub fn path(&self) -> PathBuf {
-        self.0.data()
+        self.keeper.data()
     }
 
     /// Starts a server on a copy of this template, as [`Cluster::start`] does on one of the run.
@@ -38,7 +50,7 @@ impl Template {
     ///
     /// The server did not start; the text has its log.
     pub fn start(&self, options: Options) -> io::Result<Cluster> {
-        Cluster::start_on_copy(&self.path(), options)
+        Cluster::start_on_copy(&self.path(), self.binaries.clone(), options)
     }
 }
 

@@ -28,7 +28,25 @@ impl Database {
     ///
     /// There is no server, it cannot be reached, or its account may not create databases.
     pub async fn fresh() -> Self {
-        let server = server::options();
+        Self::on(server::options()).await
+    }
+
+    /// Makes a database on the server of the run even if the user brings another: where a pooler
+    /// stands in front of it.
+    pub(super) async fn fresh_on_ours() -> Self {
+        Self::on(server::ours()).await
+    }
+
+    /// Makes a database on the run's server of PostgreSQL 18, whatever the other one is.
+    ///
+    /// # Panics
+    ///
+    /// There is none, and nothing to start one with.
+    pub async fn fresh_on_18() -> Self {
+        Self::on(server::of_18()).await
+    }
+
+    async fn on(server: PgConnectOptions) -> Self {
         Self {
             options: create(&server).await,
             server: Some(server),

@@ -3,10 +3,12 @@
 mod database;
 mod observe;
 pub mod payments;
+mod pooler;
 mod server;
 mod shop;
 
 pub use database::Database;
 pub use idem_tests_cluster::{Cluster, Options};
 pub use observe::Observer;
+pub use pooler::Pooler;
 pub use shop::{Shop, fresh_key};

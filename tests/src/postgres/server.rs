@@ -4,17 +4,21 @@ use std::env;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use idem_tests_cluster::{Binaries, Template};
 use sqlx::postgres::PgConnectOptions;
 
 use super::{Cluster, Options};
 
 /// The server of the whole run, started by `cargo xtask test`.
 const OF_THE_RUN: &str = "IDEM_TEST_POSTGRES";
+/// The same of PostgreSQL 18.
+const OF_THE_RUN_18: &str = "IDEM_TEST_POSTGRES_18";
 /// A server that the user brings.
 const OF_THE_USER: &str = "DATABASE_URL";
 
 /// A static is never dropped; the cluster goes with the process.
 static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
+static OF_THE_PROCESS_18: OnceLock<Cluster> = OnceLock::new();
 
 /// How to reach the server: the user's, else the run's, else one of this process.
 ///
@@ -22,17 +26,45 @@ static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
 ///
 /// A variable holds no URL of PostgreSQL, or there is no server to start.
 pub(super) fn options() -> PgConnectOptions {
-    for variable in [OF_THE_USER, OF_THE_RUN] {
-        if let Some(url) = env::var(variable).ok().filter(|url| !url.is_empty()) {
-            return parse(&url).unwrap_or_else(|reason| {
-                panic!("{variable} names no PostgreSQL server: {reason}")
-            });
-        }
-    }
-    let cluster = OF_THE_PROCESS.get_or_init(|| {
-        Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
-    });
-    parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    told_by(OF_THE_USER).unwrap_or_else(ours)
+}
+
+/// How to reach the run's server, else one of this process: on 127.0.0.1, and whoever comes as
+/// `postgres` is trusted.
+///
+/// # Panics
+///
+/// There is no server to start.
+pub(super) fn ours() -> PgConnectOptions {
+    told_by(OF_THE_RUN).unwrap_or_else(|| {
+        let cluster = OF_THE_PROCESS.get_or_init(|| {
+            Cluster::start(Options::new()).unwrap_or_else(|error| panic!("no PostgreSQL: {error}"))
+        });
+        parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    })
+}
+
+/// How to reach the run's server of PostgreSQL 18, else one of this process.
+///
+/// # Panics
+///
+/// There is no server to start.
+pub(super) fn of_18() -> PgConnectOptions {
+    told_by(OF_THE_RUN_18).unwrap_or_else(|| {
+        let cluster = OF_THE_PROCESS_18.get_or_init(|| {
+            Binaries::of_18()
+                .and_then(Template::create_by)
+                .and_then(|template| template.start(Options::new()))
+                .unwrap_or_else(|error| panic!("no PostgreSQL 18: {error}"))
+        });
+        parse(&cluster.url("postgres")).unwrap_or_else(|reason| panic!("{reason}"))
+    })
+}
+
+fn told_by(variable: &str) -> Option<PgConnectOptions> {
+    let url = env::var(variable).ok().filter(|url| !url.is_empty())?;
+    let options = parse(&url);
+    Some(options.unwrap_or_else(|reason| panic!("{variable} names no PostgreSQL server: {reason}")))
 }
 
 fn parse(url: &str) -> Result<PgConnectOptions, String> {

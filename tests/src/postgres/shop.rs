@@ -27,7 +27,12 @@ impl Shop {
         Self::furnish(Database::fresh_on(cluster).await, connections).await
     }
 
-    async fn furnish(database: Database, connections: u32) -> Self {
+    /// A shop in a database that is there already, with a pool of at most so many connections.
+    ///
+    /// # Panics
+    ///
+    /// The server does not answer.
+    pub async fn furnish(database: Database, connections: u32) -> Self {
         let pool = database.pool(connections);
         let shop = Self { database, pool };
         shop.run(payments::TABLE).await;

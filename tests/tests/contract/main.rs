@@ -1,6 +1,7 @@
 //! One contract for every store: each law is written once and stamped for each database.
 
 mod drivers;
+mod dropped;
 mod expiry;
 mod faults;
 mod keys;
@@ -60,6 +61,10 @@ macro_rules! stamp {
                     a_key_without_a_scope_is_refused_and_nothing_is_written,
                     a_rivals_record_is_never_overwritten,
                 }
+                dropped::{
+                    a_begin_dropped_anywhere_opens_no_transaction,
+                    a_begin_dropped_anywhere_in_a_transaction_ends_with_it,
+                }
                 keys::{
                     keys_are_compared_byte_for_byte,
                     scopes_and_namespaces_are_apart,
@@ -104,6 +109,8 @@ macro_rules! stamp {
 
 stamp! {
     postgres: Postgres,
+    postgres_18: Postgres18,
+    postgres_behind_pgbouncer: PgBouncer,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
     memory: Memory,

@@ -209,3 +209,64 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
     assert!(link.retry().await.replayed());
 }
+
+/// A server that panics over a COMMIT, for a full disk say, may have written it.
+#[tokio::test]
+async fn a_session_that_ends_over_a_commit_leaves_it_open_whatever_the_code() {
+    for (severity, code) in [("PANIC", "53100"), ("FATAL", "XX000")] {
+        let link = Link::up().await;
+        link.proxy.next_commit(Fate::Answer(severity, code));
+        let paid = link.pay_through().await.expect("it was executed");
+        assert!(!paid.replayed());
+        assert!(link.retry().await.replayed());
+    }
+}
+
+/// As PostgreSQL's own, and it stays between the snapshot of its statement and the lock for as long
+/// as another session holds the advisory lock 2.
+const SLOW_LOCK: &str = "
+    CREATE SCHEMA slow;
+    CREATE FUNCTION slow.pg_try_advisory_xact_lock(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_lock_shared(2); PERFORM pg_advisory_unlock_shared(2);
+        RETURN pg_catalog.pg_try_advisory_xact_lock(n); END $$";
+
+#[tokio::test]
+async fn a_commit_that_ends_between_the_snapshot_and_the_lock_is_found() {
+    let link = Link::up().await;
+    link.shop.run(SLOW_COMMIT).await;
+    link.shop.run(SLOW_LOCK).await;
+    let pool = link.shop.pool_by(
+        1,
+        link.proxy.options().options([
+            ("default_transaction_isolation", "repeatable read"),
+            ("search_path", "slow,pg_catalog,public"),
+        ]),
+    );
+    let mut commit = link.shop.database.connect().await;
+    let mut lock = link.shop.database.connect().await;
+    let mut observer = link.shop.observer().await;
+    commit
+        .execute("SELECT pg_advisory_lock(1)")
+        .await
+        .expect("it is free");
+    link.proxy.next_commit(Fate::CutClient);
+    let overtake = async {
+        link.proxy.met().await;
+        observer.until_blocked(1).await;
+        lock.execute("SELECT pg_advisory_lock(2)")
+            .await
+            .expect("whoever has it gives it back");
+        observer.until_blocked(2).await;
+        commit
+            .execute("SELECT pg_advisory_unlock(1)")
+            .await
+            .expect("it is ours");
+        observer.until("EXISTS (SELECT FROM idem_record)").await;
+        lock.execute("SELECT pg_advisory_unlock(2)")
+            .await
+            .expect("it is ours");
+    };
+    let (paid, ()) = tokio::join!(pay(&pool, &link.key, &CMD), overtake);
+    assert!(!paid.expect("it was executed").replayed());
+    assert!(link.retry().await.replayed());
+}

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use idem_runtime::error::SchemaFault;
 use idem_runtime::{Error, PurgeWorker, schema};
+use idem_tests::cut::{CUTS, MANY, cut};
 use idem_tests::sqlite::{Journal, Sqlite};
-use sqlx::sqlite::SqlitePoolOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{AssertSqlSafe, Executor, SqlitePool};
 use tokio::sync::{mpsc, oneshot};
 
@@ -149,4 +150,41 @@ async fn an_error_is_reported_and_the_worker_goes_on() {
     until(&mut reported, "0 rows").await;
     drop(stop);
     running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_in_memory_outlives_a_sweep_that_fails_or_is_dropped() {
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_lazy_with(SqliteConnectOptions::new().filename(":memory:"));
+    pool.execute("CREATE TABLE of_the_business (n)")
+        .await
+        .unwrap();
+    let is_there = async || {
+        sqlx::query_scalar::<_, i64>("SELECT count(*) FROM of_the_business")
+            .fetch_one(&pool)
+            .await
+            .is_ok()
+    };
+    let worker = worker(pool.clone());
+    let error = worker.run_once().await.unwrap_err();
+    assert!(
+        matches!(error, Error::Schema(SchemaFault::TableMissing { .. })),
+        "{error:?}"
+    );
+    assert!(is_there().await);
+    schema::create_if_missing(&mut *pool.acquire().await.unwrap())
+        .await
+        .unwrap();
+    for when in CUTS {
+        for polls in 0.. {
+            assert!(polls < MANY);
+            let ended = cut(worker.run_once(), polls, when).await;
+            assert!(is_there().await, "{when:?}-{polls}");
+            if let Some(purged) = ended {
+                assert!(!purged.unwrap().skipped);
+                break;
+            }
+        }
+    }
 }

@@ -1,46 +1,12 @@
 //! A call's future dropped at every one of its awaits.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::str::FromStr as _;
-use std::task::Poll;
 
+use idem_tests::cut::{CUTS, MANY, cut};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use crate::payments::{Books, JOURNALS, count, create_tables, insert, key, pay};
-
-/// When a call is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    /// As soon as it has asked for something.
-    Asked,
-    /// When the answer is there and has not been looked at.
-    Answered,
-}
-
-const CUTS: [Cut; 2] = [Cut::Asked, Cut::Answered];
-
-/// More awaits than any call has; so many mean that a call never ends.
-const MANY: usize = 10_000;
-
-/// Polls a call `polls` times and then drops it; its output if it has ended by then.
-async fn cut<F: Future>(call: F, polls: usize, cut: Cut) -> Option<F::Output> {
-    let mut call = pin!(call);
-    let mut left = polls;
-    poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match call.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 && cut == Cut::Asked => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
 
 /// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one
 /// effect.

@@ -16,4 +16,5 @@ mod options;
 mod payments;
 mod refusals;
 mod storable;
+mod unfit;
 mod wait;

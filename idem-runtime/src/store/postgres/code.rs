@@ -2,7 +2,7 @@
 //! language.
 
 use sqlx::error::ErrorKind;
-use sqlx::postgres::PgDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 use crate::error::Error;
 
@@ -49,9 +49,15 @@ pub(super) fn fold_begin(error: sqlx::Error) -> Error {
 }
 
 /// Whether an error at COMMIT leaves open what became of it: a lost link, a terminated backend (one
-/// that waited for a synchronous standby *had* committed), or the server's own word for it.
+/// that waited for a synchronous standby *had* committed), the server's own word for it, or a
+/// session that ended over it, whatever the code: the server may have panicked (a full disk, 53100)
+/// before COMMIT was written or after.
 pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
-    sqlstate(error).is_none_or(|code| is_link(&code) || code == "40003")
+    database_error(error).is_none_or(|error| {
+        is_link(error.code())
+            || error.code() == "40003"
+            || matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)
+    })
 }
 
 /// A unique violation of the record's own table, and not of one that a trigger writes.

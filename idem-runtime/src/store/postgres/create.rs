@@ -1,10 +1,11 @@
 //! The table, for tests and first steps.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::session::Migrate;
 use super::code::fold;
+use super::statement::Statement;
 use crate::error::Error;
 
 /// Serialises those who create at once: `IF NOT EXISTS` alone does not.
@@ -17,11 +18,11 @@ impl Migrate for PgConnection {
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = self.begin().await.map_err(fold)?;
         tx.execute(LOCK).await.map_err(fold)?;
-        let missing: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NULL")
-            .persistent(false)
+        let missing: bool = Statement::new("SELECT to_regclass($1) IS NULL".to_owned(), false)
             .bind(table)
-            .fetch_one(&mut *tx)
+            .fetch_one(&mut tx)
             .await
+            .and_then(|row| row.try_get(0))
             .map_err(fold)?;
         if missing {
             tx.execute(sqlx::raw_sql(AssertSqlSafe(migration)))

@@ -13,6 +13,7 @@ mod create;
 mod purge;
 mod row;
 pub(crate) mod sql;
+mod statement;
 mod unbroken;
 mod unit;
 mod verify;
@@ -20,6 +21,7 @@ mod verify;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
+use self::statement::Statement;
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
@@ -35,13 +37,13 @@ impl Session for PgConnection {
 
     async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
         let named = keeps_statements(self, ask);
-        let answer: String = sqlx::query_scalar(AssertSqlSafe(sql::join()))
-            .persistent(named)
+        let answer: String = Statement::new(sql::join(), named)
             .bind(ask.mark.to_string())
             .bind(ask.attempt_id.to_string())
             .bind(ask.mark.lock_number())
             .fetch_one(&mut *self)
             .await
+            .and_then(|row| row.try_get(0))
             .map_err(code::fold)?;
         let (mut seen, held) = look(self, ask).await?;
         seen.lock = match answer.as_str() {
@@ -86,35 +88,31 @@ impl Session for PgConnection {
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ask = &held.ask;
         let named = keeps_statements(self, ask);
-        let result = sqlx::query(AssertSqlSafe(sql::write(
-            &ask.table,
-            entry.replaces.is_some(),
-        )))
-        .bind(ask.attempt_id.to_string())
-        .bind(held.place)
-        .bind(ask.attempt_id.as_uuid())
-        .bind(entry.attempt)
-        .bind(entry.status.code())
-        .bind(FINGERPRINT_VERSION)
-        .bind(CODEC_JSON)
-        .bind(ask.identity.namespace())
-        .bind(ask.identity.scope().as_str())
-        .bind(ask.identity.key().as_str())
-        .bind(entry.operation)
-        .bind(
-            entry
-                .fingerprint
-                .as_ref()
-                .map(|hash| hash.as_bytes().as_slice()),
-        )
-        .bind(entry.request)
-        .bind(entry.result)
-        .bind(entry.failure)
-        .bind(entry.retention)
-        .bind(entry.replaces.map(AttemptId::as_uuid))
-        .persistent(named)
-        .execute(&mut *self)
-        .await;
+        let result = Statement::new(sql::write(&ask.table, entry.replaces.is_some()), named)
+            .bind(ask.attempt_id.to_string())
+            .bind(held.place)
+            .bind(ask.attempt_id.as_uuid())
+            .bind(entry.attempt)
+            .bind(entry.status.code())
+            .bind(FINGERPRINT_VERSION)
+            .bind(CODEC_JSON)
+            .bind(ask.identity.namespace())
+            .bind(ask.identity.scope().as_str())
+            .bind(ask.identity.key().as_str())
+            .bind(entry.operation)
+            .bind(
+                entry
+                    .fingerprint
+                    .as_ref()
+                    .map(|hash| hash.as_bytes().as_slice()),
+            )
+            .bind(entry.request)
+            .bind(entry.result)
+            .bind(entry.failure)
+            .bind(entry.retention)
+            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .execute(&mut *self)
+            .await;
         match result {
             Ok(done) if done.rows_affected() == 1 => Ok(Written::Done),
             Ok(_) => self.why_no_row(held, entry).await,
@@ -128,11 +126,11 @@ impl Session for PgConnection {
     async fn release(&mut self, held: Held) -> Result<(), Error> {
         let claim = format!("{}:{},", held.ask.mark, held.ask.attempt_id);
         let named = keeps_statements(self, &held.ask);
-        let held: bool = sqlx::query_scalar(AssertSqlSafe(sql::release()))
-            .persistent(named)
+        let held: bool = Statement::new(sql::release(), named)
             .bind(claim)
             .fetch_one(self)
             .await
+            .and_then(|row| row.try_get(0))
             .map_err(code::fold)?;
         if held {
             Ok(())
@@ -163,12 +161,12 @@ impl Own for PgConnection {
     /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a
     /// trigger.
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
-        let ours: bool = sqlx::query_scalar(AssertSqlSafe(sql::witness(&held.ask.table)))
-            .persistent(false)
+        let ours: bool = Statement::new(sql::witness(&held.ask.table), false)
             .bind(held.ask.attempt_id.to_string())
             .bind(held.place)
             .fetch_one(self)
             .await
+            .and_then(|row| row.try_get(0))
             .map_err(|error| {
                 if code::is_missing_table(&error) {
                     Error::TransactionEnded
@@ -196,8 +194,7 @@ fn keeps_statements(conn: &PgConnection, ask: &Ask) -> bool {
 /// The look-up, and the claims held in this transaction.
 async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
     let named = keeps_statements(conn, ask);
-    let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
-        .persistent(named)
+    let row = Statement::new(sql::look_up(&ask.table), named)
         .bind(ask.identity.namespace())
         .bind(ask.identity.scope().as_str())
         .bind(ask.identity.key().as_str())

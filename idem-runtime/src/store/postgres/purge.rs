@@ -1,9 +1,10 @@
 //! Deleting what has expired, in batches that stand in nobody's way.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
+use sqlx::{Connection as _, Row as _};
 
 use super::code;
+use super::statement::Statement;
 use crate::error::{Error, SchemaFault};
 
 /// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail
@@ -19,8 +20,7 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
          DELETE FROM {table} AS r USING spent \
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
     );
-    let done = sqlx::query(AssertSqlSafe(statement))
-        .persistent(false)
+    let done = Statement::new(statement, false)
         .bind(i64::from(limit))
         .execute(conn)
         .await
@@ -39,10 +39,10 @@ pub(super) async fn leading(
     // identities are.
     let lead =
         format!("SELECT pg_try_advisory_xact_lock(1768187245, '{table}'::regclass::oid::int)");
-    let leads: bool = sqlx::query_scalar(AssertSqlSafe(lead))
-        .persistent(false)
-        .fetch_one(&mut *tx)
+    let leads: bool = Statement::new(lead, false)
+        .fetch_one(&mut tx)
         .await
+        .and_then(|row| row.try_get(0))
         .map_err(|error| fold(table, error))?;
     let deleted = if leads {
         Some(batch(&mut tx, table, limit).await?)

@@ -4,6 +4,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use super::code::fold;
+use super::statement::Statement;
 use crate::error::{Error, SchemaFault};
 
 /// What of the table is checked, in one row.
@@ -29,11 +30,10 @@ const CHECK: &str = "\
             'uuid'::regtype, 'timestamptz'::regtype) \
           OR (w.n BETWEEN 5 AND 7 AND a.atttypid <> 'bytea'::regtype) \
         ORDER BY w.n LIMIT 1) AS misfit \
-    FROM pg_class c WHERE c.oid = $1::bigint::oid";
+    FROM pg_class c WHERE c.oid = $1::oid";
 
 pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> Result<(), Error> {
-    let row = sqlx::query(CHECK)
-        .persistent(false)
+    let row = Statement::new(CHECK.to_owned(), false)
         .bind(place)
         .fetch_one(&mut *conn)
         .await
@@ -63,11 +63,13 @@ pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> R
         return Err(SchemaFault::NoArbiter { table }.into());
     }
     // For the session, so that the next unit of work on this connection need not ask again.
-    sqlx::query("SELECT set_config('idem.verified', $1, false)")
-        .persistent(false)
-        .bind(place.to_string())
-        .execute(conn)
-        .await
-        .map_err(fold)?;
+    Statement::new(
+        "SELECT set_config('idem.verified', $1, false)".to_owned(),
+        false,
+    )
+    .bind(place.to_string())
+    .execute(conn)
+    .await
+    .map_err(fold)?;
     Ok(())
 }

@@ -22,7 +22,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::running::{Refused, Running};
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
-use crate::error::Error;
+use crate::error::{Error, SchemaFault};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -184,13 +184,17 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     Ok(None)
 }
 
-/// Whether a transaction is open that the driver does not know of: then there is none to begin.
+/// "Safety level may not be changed inside a transaction"; of the temporary schema it is fixed.
+const IS_IN_TRANSACTION: &str = "PRAGMA temp.synchronous = OFF";
+
+/// Whether a transaction is open that the driver does not know of.
+///
+/// Asked with a statement that is an error inside a transaction and does nothing outside: a probe
+/// that begins one would leave it open if this future is dropped.
 async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
-    match conn.execute("BEGIN").await {
-        Ok(_) => {
-            conn.execute("ROLLBACK").await.map_err(code::fold)?;
-            Ok(false)
-        }
+    // Raw, so that it is prepared each time: it is then that SQLite refuses it.
+    match conn.execute(sqlx::raw_sql(IS_IN_TRANSACTION)).await {
+        Ok(_) => Ok(false),
         Err(error) if code::is_plain_error(&error) => Ok(true),
         Err(error) => Err(code::fold(error)),
     }
@@ -228,6 +232,10 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         Ok(row) => row,
         Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
     };
+    if row.try_get::<bool, _>("dirty").map_err(code::fold)? {
+        // What was seen may be a rival's and never be committed.
+        return Err(SchemaFault::ReadUncommitted.into());
+    }
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
     Ok(Seen {
@@ -236,7 +244,11 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
         now: row::timestamp(&row, "now")?,
         place: 0,
         snapshot: false,
-        verified: verify::is_known(&ask.table, &definition),
+        verified: verify::is_known(&ask.table, &definition)
+            && verify::is_undone(
+                &row.try_get::<String, _>("journal").map_err(code::fold)?,
+                &file,
+            ),
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })

@@ -14,6 +14,11 @@ pub(super) fn is_temporary(table: &str) -> bool {
     parts(table).0 == "temp"
 }
 
+/// Whether a table is in the file of the connection itself, and not in an attached one.
+pub(super) fn is_main(table: &str) -> bool {
+    parts(table).0 == "main"
+}
+
 fn full(table: &str) -> String {
     let (schema, name) = parts(table);
     format!("{schema}.{name}")
@@ -24,13 +29,15 @@ pub(super) fn take_write_lock(table: &str) -> String {
     format!("DELETE FROM {} WHERE 0", full(table))
 }
 
-/// The look-up. One row always: the clock, the file, the table's definition, and the record's
-/// columns or nulls.
+/// The look-up. One row always: the clock, the file, how it is kept and read, the table's
+/// definition, and the record's columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     let (schema, name) = parts(table);
     format!(
         "SELECT {NOW} AS now, \
          coalesce((SELECT file FROM pragma_database_list WHERE name = '{schema}'), '') AS file, \
+         coalesce((SELECT journal_mode FROM pragma_journal_mode('{schema}')), '') AS journal, \
+         (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty, \
          coalesce((SELECT group_concat(sql, ';') FROM {schema}.sqlite_schema WHERE tbl_name = '{name}'), '') AS definition, \
          r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, r.attempt_id, \
          r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, r.result, r.failure \

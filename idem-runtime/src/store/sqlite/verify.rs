@@ -7,20 +7,31 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::code::fold;
-use super::sql::{is_temporary, parts};
+use super::sql::{is_main, is_temporary, parts};
 use crate::error::{Error, SchemaFault};
 
 /// Definitions found fit.
 static KNOWN: LazyLock<RwLock<HashSet<String>>> = LazyLock::new(RwLock::default);
 
-/// Whether this table, of this definition, was found fit before. That it is temporary is the one
-/// fault that a definition does not show.
+/// Whether this table, of this definition, was found fit before. Where it is, a definition does not
+/// show.
 pub(super) fn is_known(table: &str, definition: &str) -> bool {
-    !is_temporary(table)
+    is_main(table)
         && KNOWN
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(definition)
+}
+
+/// Whether what is half done is undone, by ROLLBACK and after a crash: OFF undoes nothing, and
+/// MEMORY, on a file, nothing after a crash (sqlite.org/pragma.html#pragma_journal_mode). A database
+/// without a file is itself in memory.
+pub(super) fn is_undone(journal: &str, file: &str) -> bool {
+    match journal {
+        "wal" | "delete" | "truncate" | "persist" => true,
+        "memory" => file.is_empty(),
+        _ => false,
+    }
 }
 
 /// Why a look-up's statement is wrong: no table, or a column that is missing.
@@ -49,7 +60,10 @@ const CHECK: &str = "\
                AND x.name IN ('namespace', 'scope', 'key')) = 3) AS arbiter, \
       (SELECT w.name FROM (SELECT 'namespace' AS name UNION ALL SELECT 'scope' UNION ALL SELECT 'key') AS w \
         LEFT JOIN pragma_table_info(?1, ?2) AS c ON c.name = w.name \
-        WHERE coalesce(c.\"notnull\", 0) = 0 OR upper(c.type) <> 'TEXT' LIMIT 1) AS unfit";
+        WHERE coalesce(c.\"notnull\", 0) = 0 OR upper(c.type) <> 'TEXT' LIMIT 1) AS unfit, \
+      coalesce((SELECT journal_mode FROM pragma_journal_mode('main')), '') AS journal, \
+      coalesce((SELECT file FROM pragma_database_list WHERE name = 'main'), '') AS file, \
+      (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty";
 
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
@@ -61,6 +75,12 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         }
         .into());
     }
+    // COMMIT of several files is not one: after a crash the record could be there without its
+    // effect, or the effect without its record (sqlite.org/lang_attach.html). It would be under a
+    // rollback journal in both, which each connection may change.
+    if !is_main(table) {
+        return Err(SchemaFault::Attached { table: named }.into());
+    }
     let Some(definition) = definition(conn, table).await? else {
         return Err(SchemaFault::TableMissing { table: named }.into());
     };
@@ -70,6 +90,14 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         .fetch_one(conn)
         .await
         .map_err(fold)?;
+    let journal: String = row.try_get("journal").map_err(fold)?;
+    let file: String = row.try_get("file").map_err(fold)?;
+    if !is_undone(&journal, &file) {
+        return Err(SchemaFault::JournalMode { found: journal }.into());
+    }
+    if row.try_get::<bool, _>("dirty").map_err(fold)? {
+        return Err(SchemaFault::ReadUncommitted.into());
+    }
     if let Some(column) = row.try_get::<Option<String>, _>("unfit").map_err(fold)? {
         return Err(SchemaFault::Column {
             table: named,

@@ -15,14 +15,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::memory::Memory;
-pub(crate) use self::postgres::Postgres;
+pub(crate) use self::postgres::{PgBouncer, Postgres, Postgres18};
 pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
 
 /// A fresh database with the default table.
 pub(crate) trait Subject: Sized {
     type Conn: Session;
-    /// Tables beside the default one that [`fresh`](Self::fresh) has made, one of them in another schema where there
-    /// are schemas.
+    /// Tables beside the default one that [`fresh`](Self::fresh) has made, one of them named with its schema: another
+    /// one, where a transaction over several is one.
     const OTHER_TABLES: &'static [&'static str];
 
     async fn fresh() -> Self;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use idem_runtime::record::Timestamp;
 use idem_runtime::schema;
-use idem_tests::postgres::Database;
+use idem_tests::postgres::{Database, Pooler};
 use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 use sqlx_core::transaction::TransactionManager as _;
@@ -10,22 +10,85 @@ use uuid::Uuid;
 
 use super::{Edit, Subject};
 
-pub(crate) struct Postgres(Database);
+/// How a law's own connections reach its database.
+pub(crate) trait Way: Sized {
+    async fn fresh() -> Self;
+    /// The database, past whatever stands in front of it.
+    fn direct(&self) -> &Database;
+    async fn connect(&self) -> PgConnection;
+}
 
-impl Postgres {
+impl Way for Database {
+    async fn fresh() -> Self {
+        Self::fresh().await
+    }
+
+    fn direct(&self) -> &Database {
+        self
+    }
+
+    async fn connect(&self) -> PgConnection {
+        self.connect().await
+    }
+}
+
+impl Way for (Database, Pooler) {
+    async fn fresh() -> Self {
+        Pooler::fresh().await
+    }
+
+    fn direct(&self) -> &Database {
+        &self.0
+    }
+
+    async fn connect(&self) -> PgConnection {
+        self.1.connect().await
+    }
+}
+
+/// The newest major version.
+pub(crate) struct Newest(Database);
+
+impl Way for Newest {
+    async fn fresh() -> Self {
+        Self(Database::fresh_on_18().await)
+    }
+
+    fn direct(&self) -> &Database {
+        &self.0
+    }
+
+    async fn connect(&self) -> PgConnection {
+        self.0.connect().await
+    }
+}
+
+pub(crate) struct On<W>(W);
+
+pub(crate) type Postgres = On<Database>;
+pub(crate) type Postgres18 = On<Newest>;
+/// Each transaction on another server connection than the last.
+pub(crate) type PgBouncer = On<(Database, Pooler)>;
+
+impl<W: Way> On<W> {
+    /// A connection for what no attempt does.
+    async fn aside(&self) -> PgConnection {
+        self.0.direct().connect().await
+    }
+
     async fn run(&self, statement: &'static str) -> u64 {
-        let mut conn = self.connect().await;
+        let mut conn = self.aside().await;
         let done = conn.execute(statement).await.expect("a valid statement");
         done.rows_affected()
     }
 }
 
-impl Subject for Postgres {
+impl<W: Way> Subject for On<W> {
     type Conn = PgConnection;
     const OTHER_TABLES: &'static [&'static str] = &["billing", "app.billing"];
 
     async fn fresh() -> Self {
-        let subject = Self(Database::fresh().await);
+        let subject = Self(W::fresh().await);
         let mut conn = subject.connect().await;
         subject.run("CREATE SCHEMA app").await;
         schema::create_if_missing(&mut conn)
@@ -64,7 +127,7 @@ impl Subject for Postgres {
     async fn now(&self) -> Timestamp {
         let micros =
             sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-                .fetch_one(&mut self.connect().await)
+                .fetch_one(&mut self.aside().await)
                 .await
                 .expect("the server answers");
         Timestamp::from_micros(micros)
@@ -72,7 +135,7 @@ impl Subject for Postgres {
 
     async fn count(&self) -> usize {
         let count: i64 = sqlx::query_scalar("SELECT count(*) FROM idem_record")
-            .fetch_one(&mut self.connect().await)
+            .fetch_one(&mut self.aside().await)
             .await
             .expect("the server answers");
         usize::try_from(count).expect("a count")
@@ -84,7 +147,7 @@ impl Subject for Postgres {
              expires_at = expires_at - $1 * interval '1 second'",
         )
         .bind(by.as_secs_f64())
-        .execute(&mut self.connect().await)
+        .execute(&mut self.aside().await)
         .await
         .expect("the server answers");
     }
@@ -110,7 +173,7 @@ impl Subject for Postgres {
             .bind(left.as_secs_f64()),
         };
         let done = query
-            .execute(&mut self.connect().await)
+            .execute(&mut self.aside().await)
             .await
             .expect("the server answers");
         assert_eq!(done.rows_affected(), 1);
@@ -134,4 +197,14 @@ impl Subject for Postgres {
         .expect("the server answers");
         assert_eq!(done.rows_affected(), 1);
     }
+}
+
+#[tokio::test]
+async fn the_stamp_of_18_runs_on_18() {
+    let subject = Postgres18::fresh().await;
+    let version: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
+        .fetch_one(&mut subject.connect().await)
+        .await
+        .expect("the server answers");
+    assert_eq!(version / 10_000, 18);
 }

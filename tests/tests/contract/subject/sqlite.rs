@@ -17,7 +17,7 @@ macro_rules! subject {
 
         impl Subject for $name {
             type Conn = SqliteConnection;
-            const OTHER_TABLES: &'static [&'static str] = &["billing", "app.billing"];
+            const OTHER_TABLES: &'static [&'static str] = &["billing", "main.invoicing"];
 
             async fn fresh() -> Self {
                 let subject = Self(Sqlite::fresh($journal));
@@ -26,7 +26,7 @@ macro_rules! subject {
             }
 
             async fn connect(&self) -> SqliteConnection {
-                connect(&self.0).await
+                self.0.connect().await
             }
 
             async fn begin(conn: &mut SqliteConnection) {
@@ -76,16 +76,6 @@ macro_rules! subject {
 
 subject!(SqliteWal, Journal::Wal);
 subject!(SqliteRollback, Journal::Rollback);
-
-async fn connect(database: &Sqlite) -> SqliteConnection {
-    let mut conn = database.connect().await;
-    sqlx::query("ATTACH ?1 AS app")
-        .bind(database.dir().join("app.db").display().to_string())
-        .execute(&mut conn)
-        .await
-        .expect("another file can be attached");
-    conn
-}
 
 async fn create(conn: &mut SqliteConnection, others: &[&str]) {
     schema::create_if_missing(conn).await.expect("the table");

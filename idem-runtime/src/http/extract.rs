@@ -1,0 +1,47 @@
+//! The key as an extractor.
+
+use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
+use http::request::Parts;
+
+use super::header;
+use super::policy::HttpPolicy;
+use crate::error::Error;
+use crate::key::{IdempotencyKey, Scope};
+
+/// The request's key, in the scope that the request's extensions hold.
+///
+/// # Errors
+/// [`Error::KeyMissing`] without one, [`Error::Invalid`] for one that breaks a rule of
+/// [`header`]; both are 400, as the IETF draft asks (section 2.7).
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        key(parts)?.ok_or_else(|| Error::KeyMissing {
+            operation: format!("{} {}", parts.method, parts.uri.path()).into(),
+        })
+    }
+}
+
+/// `None` only where no key was sent. One that is not acceptable is refused all the same: without
+/// it the call would not be safe to retry.
+///
+/// # Errors
+/// [`Error::Invalid`].
+impl<S: Send + Sync> OptionalFromRequestParts<S> for IdempotencyKey {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Error> {
+        key(parts)
+    }
+}
+
+fn key(parts: &Parts) -> Result<Option<IdempotencyKey>, Error> {
+    let syntax = HttpPolicy::of(&parts.extensions).key_syntax();
+    let key = header::key(&parts.headers, syntax)?;
+    // Without a scope the key says so, and the call refuses it: never a default that all share.
+    Ok(match (key, parts.extensions.get::<Scope>()) {
+        (Some(key), Some(scope)) => Some(key.scoped(scope.clone())),
+        (key, _) => key,
+    })
+}

@@ -1,0 +1,130 @@
+//! The key in a request's headers.
+//!
+//! 1. `Idempotency-Key` is read; only where it is absent, the older `X-Idempotency-Key`. If both
+//!    are there they must mean one key.
+//! 2. The value is a String of RFC 8941, section 3.3.3: `"8e03978e-40d5"`. Its quotes are not part
+//!    of the key; parameters after it are ignored, as the RFC asks of unknown ones.
+//! 3. With [`Syntax::Lenient`], the default, a bare value is read too, because most clients send
+//!    it: `8e03978e-40d5` is the same key. It is visible ASCII without `"`, `,`, `;` and `\`, which
+//!    would make it a list, a parameter or half a string.
+//! 4. Several lines of one header are refused, unless (lenient) they mean one key. RFC 9110,
+//!    section 5.3, joins them with a comma, which is no single item.
+//! 5. Then the rules of [`IdempotencyKey`]: 1 to 255 characters, trimmed, no control characters.
+//!    Present but empty is refused: somebody meant to send a key.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use sfv::{Item, Parser};
+
+use crate::error::{Field, Invalid, Reason};
+use crate::key::IdempotencyKey;
+
+/// `Idempotency-Key`, by the IETF draft.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// `X-Idempotency-Key`, in use before the draft.
+pub const X_IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("x-idempotency-key");
+
+/// `Idempotent-Replayed`: `true` on a response that an earlier request made.
+pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// How strictly the header's syntax is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// A String of RFC 8941, or a bare value.
+    #[default]
+    Lenient,
+    /// A String of RFC 8941, on one line, in `Idempotency-Key`.
+    Strict,
+}
+
+/// The key that these headers hold, if any.
+///
+/// ```
+/// use http::HeaderMap;
+/// use idem_runtime::http::{Syntax, header};
+///
+/// let mut quoted = HeaderMap::new();
+/// quoted.insert("idempotency-key", r#""8e03978e-40d5""#.parse().unwrap());
+/// let mut bare = HeaderMap::new();
+/// bare.insert("x-idempotency-key", "8e03978e-40d5".parse().unwrap());
+///
+/// let key = header::key(&quoted, Syntax::Strict)?.expect("a key");
+/// assert_eq!(key.as_str(), "8e03978e-40d5");
+/// assert_eq!(header::key(&bare, Syntax::Lenient)?, Some(key));
+/// # Ok::<_, idem_runtime::error::Invalid>(())
+/// ```
+///
+/// # Errors
+/// [`Invalid`], naming [`Field::Header`] for the header's syntax and [`Field::Key`] for what stands
+/// in it.
+pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>, Invalid> {
+    let names: &[HeaderName] = match syntax {
+        Syntax::Lenient => &[IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY],
+        Syntax::Strict => &[IDEMPOTENCY_KEY],
+    };
+    let mut found: Option<IdempotencyKey> = None;
+    for name in names {
+        for value in headers.get_all(name) {
+            let read = read(name, value, syntax)?;
+            match &found {
+                Some(_) if syntax == Syntax::Strict => return Err(refused(name, Reason::Repeated)),
+                Some(key) if *key != read => return Err(refused(name, Reason::Repeated)),
+                _ => found = Some(read),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The key of one line.
+fn read(name: &HeaderName, value: &HeaderValue, syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
+    // Optional white space is not part of a value (RFC 9110, section 5.5).
+    let bytes = value.as_bytes().trim_ascii();
+    if bytes.is_empty() {
+        return Err(Invalid::new(Field::Key, Reason::Empty));
+    }
+    if syntax == Syntax::Strict || bytes.starts_with(b"\"") {
+        return string(name, bytes)?.parse();
+    }
+    bare(name, bytes)?.parse()
+}
+
+/// A String of RFC 8941, unquoted.
+fn string(name: &HeaderName, bytes: &[u8]) -> Result<String, Invalid> {
+    let item = Parser::new(bytes).parse::<Item>();
+    let text = item
+        .as_ref()
+        .ok()
+        .and_then(|item| item.bare_item.as_string());
+    match text {
+        Some(text) => Ok(text.as_str().to_owned()),
+        None => Err(refused(name, Reason::NotString)),
+    }
+}
+
+/// A bare value, as it is.
+fn bare<'a>(name: &HeaderName, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
+    let is_bare = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
+    match bytes.iter().position(|&byte| !is_bare(byte)) {
+        None => std::str::from_utf8(bytes).map_err(|_| refused(name, Reason::NotString)),
+        Some(index) if bytes[index].is_ascii() => Err(refused(
+            name,
+            Reason::Character {
+                found: char::from(bytes[index]),
+                index,
+                allowed: "visible ASCII characters other than `\"`, `,`, `;` and `\\`, or a string in double quotes",
+            },
+        )),
+        // What it stands for depends on an encoding that HTTP does not name.
+        Some(_) => Err(refused(name, Reason::NotString)),
+    }
+}
+
+fn refused(name: &HeaderName, reason: Reason) -> Invalid {
+    let name = if *name == IDEMPOTENCY_KEY {
+        "Idempotency-Key"
+    } else {
+        "X-Idempotency-Key"
+    };
+    Invalid::new(Field::Header(name), reason)
+}

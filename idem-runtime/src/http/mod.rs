@@ -1,0 +1,102 @@
+//! The HTTP edge, for axum 0.8: where an `Idempotency-Key` comes in and refusals go out.
+//!
+//! Feature `axum`. By the IETF draft *The Idempotency-Key HTTP Header Field*
+//! (draft-ietf-httpapi-idempotency-key-header-07), RFC 8941 for the header's syntax and RFC 9457
+//! for refusals:
+//!
+//! - [`IdempotencyKey`](crate::IdempotencyKey) is an extractor, and so is `Option` of it. It carries
+//!   the [`Scope`](crate::Scope) that a middleware put into the request's extensions. [`header`] has
+//!   the rules.
+//! - [`Error`](crate::Error) is a response: a [`Problem`], `application/problem+json`.
+//! - [`Replayable<T>`](crate::Replayable) is one where `T` is, and a replay bears
+//!   `Idempotent-Replayed: true`.
+//! - [`HttpPolicy`] is a layer that changes these rules for a router: strict syntax, other statuses,
+//!   other links.
+//! - [`cors`] names the headers that browsers must be allowed to send and to read.
+//!
+//! A result is stored without its response: axum's `Json<T>` cannot be stored, `T` can. Answer
+//! `(StatusCode::CREATED, payment.map(Json))`.
+//!
+//! ```
+//! # #[cfg(all(feature = "macros", feature = "sqlite"))] {
+//! use axum::http::StatusCode;
+//! use axum::response::{IntoResponse, Response};
+//! use axum::{Extension, Json, Router, extract::State, routing::post};
+//! use idem_runtime::{IdempotencyKey, Scope, http::HttpPolicy, idempotent};
+//! use sqlx::{SqlitePool, SqliteTransaction};
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Order { item: String }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Placed { number: i64 }
+//!
+//! #[derive(Debug, thiserror::Error)]
+//! enum OrderError {
+//!     #[error(transparent)]
+//!     Idempotency(#[from] idem_runtime::Error),
+//!     #[error(transparent)]
+//!     Database(#[from] sqlx::Error),
+//! }
+//!
+//! impl IntoResponse for OrderError {
+//!     fn into_response(self) -> Response {
+//!         match self {
+//!             Self::Idempotency(error) => error.into_response(),
+//!             Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+//!         }
+//!     }
+//! }
+//!
+//! #[idempotent(namespace = "orders", retention = "24h")]
+//! async fn place_order(
+//!     tx: &mut SqliteTransaction<'_>,
+//!     key: &IdempotencyKey,
+//!     order: &Order,
+//! ) -> Result<Placed, OrderError> {
+//!     let number = sqlx::query_scalar("INSERT INTO orders (item) VALUES (?) RETURNING number")
+//!         .bind(&order.item)
+//!         .fetch_one(&mut **tx)
+//!         .await?;
+//!     Ok(Placed { number })
+//! }
+//!
+//! async fn post_order(
+//!     State(pool): State<SqlitePool>,
+//!     key: IdempotencyKey,
+//!     Json(order): Json<Order>,
+//! ) -> Result<impl IntoResponse, OrderError> {
+//!     let placed = place_order(&pool, &key, &order).await?;
+//!     Ok((StatusCode::CREATED, placed.map(Json)))
+//! }
+//!
+//! fn app(pool: SqlitePool) -> Router {
+//!     Router::new()
+//!         .route("/orders", post(post_order))
+//!         .layer(HttpPolicy::new())
+//!         // Stands for your authentication, which knows whose request this is.
+//!         .layer(Extension(Scope::new("acme").expect("a scope")))
+//!         .with_state(pool)
+//! }
+//! # }
+//! ```
+//!
+//! # Order of layers
+//!
+//! A replay answers before the body of a handler runs. So whoever may not call a handler must be
+//! refused before it is called: authenticate and authorise in a layer or an extractor outside, on
+//! every request, replays included. The scope is the account or tenant, not the token, which may be
+//! renewed between a request and its retry, and nothing that strangers share.
+
+pub mod cors;
+mod extract;
+pub mod header;
+#[cfg(feature = "openapi")]
+pub mod openapi;
+mod policy;
+mod problem;
+mod respond;
+
+pub use self::header::Syntax;
+pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService, InFlightAnswer};
+pub use self::problem::{DOCUMENTATION, Problem};

@@ -1,0 +1,256 @@
+//! What a router changes of the rules: a layer.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum_core::body::Body;
+use axum_core::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use http::{Extensions, Request, StatusCode};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::header::{self, Syntax};
+use super::problem::{Problem, set_retry_after};
+use crate::key::IdempotencyKey;
+
+/// How a router reads keys and answers refusals. A tower layer; what is inside it follows it, and of
+/// two layers the inner one counts.
+///
+/// ```
+/// use axum::http::StatusCode;
+/// use idem_runtime::http::{HttpPolicy, InFlightAnswer};
+///
+/// # fn app(router: axum::Router) -> axum::Router {
+/// router.layer(
+///     HttpPolicy::new()
+///         .strict()
+///         .mismatch(StatusCode::CONFLICT)
+///         .in_flight(InFlightAnswer::accepted(|key| format!("/operations/{}", key.short_hash())))
+///         .documentation("https://developer.example.com/idempotency"),
+/// )
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct HttpPolicy(Arc<Rules>);
+
+#[derive(Debug, Clone, Default)]
+struct Rules {
+    syntax: Syntax,
+    mismatch: Option<StatusCode>,
+    in_flight: InFlightAnswer,
+    type_base: Option<String>,
+    documentation: Option<String>,
+}
+
+/// How a request is answered whose key is in flight.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum InFlightAnswer {
+    /// 409 with a problem, as the IETF draft says.
+    #[default]
+    Conflict,
+    /// 425 Too Early (RFC 8470, section 5.2) with the same problem.
+    TooEarly,
+    /// 202 with the `Location` of a URL where the client can ask for the outcome.
+    Accepted(StatusUrl),
+}
+
+/// Makes the URL of a key's status. It is told only the key: whose it is, the service of that URL
+/// finds out as this one did.
+#[derive(Clone)]
+pub struct StatusUrl(Arc<dyn Fn(&IdempotencyKey) -> String + Send + Sync>);
+
+impl InFlightAnswer {
+    /// [`InFlightAnswer::Accepted`], at the URL that `status_url` makes of the key. It must be fit
+    /// for a header: percent-encode what comes from the key.
+    pub fn accepted(
+        status_url: impl Fn(&IdempotencyKey) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::Accepted(StatusUrl(Arc::new(status_url)))
+    }
+}
+
+impl fmt::Debug for InFlightAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Conflict => "Conflict",
+            Self::TooEarly => "TooEarly",
+            Self::Accepted(_) => "Accepted(..)",
+        })
+    }
+}
+
+impl HttpPolicy {
+    /// The rules as they are without this layer: lenient syntax, the statuses of
+    /// [`Error::status`](crate::Error::status).
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads only what the IETF draft allows ([`Syntax::Strict`]).
+    #[must_use]
+    pub fn strict(self) -> Self {
+        self.with(|rules| rules.syntax = Syntax::Strict)
+    }
+
+    /// The status of a mismatch, 422 by default; 409 is in use too.
+    #[must_use]
+    pub fn mismatch(self, status: StatusCode) -> Self {
+        self.with(|rules| rules.mismatch = Some(status))
+    }
+
+    /// How a key in flight is answered.
+    #[must_use]
+    pub fn in_flight(self, answer: InFlightAnswer) -> Self {
+        self.with(|rules| rules.in_flight = answer)
+    }
+
+    /// The URI that problem types stand under, `{base}#{code}`.
+    #[must_use]
+    pub fn problem_types(self, base: impl Into<String>) -> Self {
+        let base = base.into();
+        self.with(|rules| rules.type_base = Some(base))
+    }
+
+    /// The page that explains your rules to people; it goes into each problem and its `Link`.
+    #[must_use]
+    pub fn documentation(self, url: impl Into<String>) -> Self {
+        let url = url.into();
+        self.with(|rules| rules.documentation = Some(url))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// The policy that a request is under.
+    pub(super) fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn key_syntax(&self) -> Syntax {
+        self.0.syntax
+    }
+
+    /// Answers a refusal by these rules.
+    fn answer(&self, mut problem: Problem, key: Option<&IdempotencyKey>) -> Response {
+        let rules = &*self.0;
+        if let Some(base) = &rules.type_base {
+            problem = problem.with_type_base(base);
+        }
+        if let Some(url) = &rules.documentation {
+            problem = problem.with_documentation(url);
+        }
+        match (&*problem.code, &rules.in_flight, key) {
+            ("mismatch", ..) => match rules.mismatch {
+                Some(status) => problem.with_status(status).into_response(),
+                None => problem.into_response(),
+            },
+            ("in-flight", InFlightAnswer::TooEarly, _) => {
+                problem.with_status(StatusCode::TOO_EARLY).into_response()
+            }
+            ("in-flight", InFlightAnswer::Accepted(url), Some(key)) => {
+                accepted(&(url.0)(key), problem.retry_after)
+                    .unwrap_or_else(|| problem.into_response())
+            }
+            _ => problem.into_response(),
+        }
+    }
+}
+
+/// 202 with the status URL as `Location` and in the body; `None` if it cannot stand in a header.
+fn accepted(url: &str, retry_after: Option<u64>) -> Option<Response> {
+    let location = HeaderValue::from_str(url).ok()?;
+    let body = serde_json::json!({ "code": "in-flight", "status_url": url });
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    set_retry_after(&mut response, retry_after);
+    Some(response)
+}
+
+impl<S> Layer<S> for HttpPolicy {
+    type Service = HttpPolicyService<S>;
+
+    fn layer(&self, inner: S) -> HttpPolicyService<S> {
+        HttpPolicyService {
+            inner,
+            policy: self.clone(),
+        }
+    }
+}
+
+/// The service that [`HttpPolicy`] makes.
+#[derive(Debug, Clone)]
+pub struct HttpPolicyService<S> {
+    inner: S,
+    policy: HttpPolicy,
+}
+
+impl<S, B> Service<Request<B>> for HttpPolicyService<S>
+where
+    S: Service<Request<B>, Response = Response>,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = HttpPolicyFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let policy = self.policy.clone();
+        let key = match policy.0.in_flight {
+            // One that is not acceptable is refused inside.
+            InFlightAnswer::Accepted(_) => header::key(request.headers(), policy.key_syntax())
+                .ok()
+                .flatten(),
+            InFlightAnswer::Conflict | InFlightAnswer::TooEarly => None,
+        };
+        request.extensions_mut().insert(policy.clone());
+        HttpPolicyFuture {
+            response: self.inner.call(request),
+            policy,
+            key,
+        }
+    }
+}
+
+pin_project! {
+    /// The response of [`HttpPolicyService`].
+    pub struct HttpPolicyFuture<F> {
+        #[pin]
+        response: F,
+        policy: HttpPolicy,
+        key: Option<IdempotencyKey>,
+    }
+}
+
+impl<F, E> Future for HttpPolicyFuture<F>
+where
+    F: Future<Output = Result<Response, E>>,
+{
+    type Output = Result<Response, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = ready!(this.response.poll(context))?;
+        // Taken out, so that a layer further out leaves the answer as it is.
+        Poll::Ready(Ok(match response.extensions_mut().remove::<Problem>() {
+            Some(problem) => {
+                let mut answer = this.policy.answer(problem, this.key.as_ref());
+                answer.extensions_mut().remove::<Problem>();
+                answer
+            }
+            None => response,
+        }))
+    }
+}

@@ -1,0 +1,104 @@
+//! A private PgBouncer in front of a server.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::cluster::free_port;
+use crate::keeper::Keeper;
+
+/// A PgBouncer of this process alone, in transaction mode: a client has a server connection from
+/// its BEGIN to its COMMIT, and the next transaction has another one. It ends with this process,
+/// whatever ends that.
+///
+/// It asks for no password, and is the account `postgres` towards the server.
+#[derive(Debug)]
+pub struct Bouncer {
+    _keeper: Keeper,
+    port: u16,
+}
+
+impl Bouncer {
+    /// Starts one in front of the server on `port` of 127.0.0.1, with at most `pool_size` server
+    /// connections for each database, and returns when it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// There is no PgBouncer on this machine, or it did not start; the text has its log.
+    pub fn start(server: u16, pool_size: u32) -> io::Result<Self> {
+        let mut attempts = 0;
+        loop {
+            let mut keeper = Keeper::run(include_str!("bouncer.sh"), &find()?)?;
+            let port = free_port()?;
+            let settings = settings(keeper.dir(), server, port, pool_size);
+            fs::write(keeper.dir().join("pgbouncer.ini"), settings)?;
+            keeper.order("start")?;
+            match until_it_listens(&mut keeper, port) {
+                Ok(()) => {
+                    return Ok(Self {
+                        _keeper: keeper,
+                        port,
+                    });
+                }
+                // Another process may have taken the port since it was found free.
+                Err(error) if attempts == 2 => return Err(error),
+                Err(_) => attempts += 1,
+            }
+        }
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// Finds the program, which Debian keeps where only root's shell looks.
+///
+/// # Errors
+///
+/// There is none on this machine. The text says what to install.
+pub fn find() -> io::Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin".into()])
+        .map(|dir| dir.join("pgbouncer"))
+        .find(|program| program.is_file())
+        .ok_or_else(|| {
+            io::Error::other("no PgBouncer on this machine: install the package `pgbouncer`")
+        })
+}
+
+/// Server connections are handed out in turn, so that two transactions of one client meet
+/// different ones.
+fn settings(dir: &Path, server: u16, port: u16, pool_size: u32) -> String {
+    format!(
+        "[databases]\n\
+         * = host=127.0.0.1 port={server} user=postgres\n\
+         [pgbouncer]\n\
+         listen_addr = 127.0.0.1\n\
+         listen_port = {port}\n\
+         unix_socket_dir =\n\
+         auth_type = any\n\
+         pool_mode = transaction\n\
+         default_pool_size = {pool_size}\n\
+         max_client_conn = 500\n\
+         server_round_robin = 1\n\
+         ignore_startup_parameters = extra_float_digits\n\
+         logfile = {}\n",
+        dir.join("server.log").display(),
+    )
+}
+
+fn until_it_listens(keeper: &mut Keeper, port: u16) -> io::Result<()> {
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        keeper.order("alive")?;
+        thread::sleep(Duration::from_millis(5));
+    }
+    // Somebody listens; it is ours if ours still runs, since it ends where the port is taken.
+    keeper.order("alive")
+}

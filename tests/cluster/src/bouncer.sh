@@ -1,0 +1,35 @@
+# Keeps one PgBouncer for a test process: carries out its orders, and cleans up after it.
+#
+#   sh -c "$(cat bouncer.sh)" bouncer PROGRAM
+#
+# The first line of output is the directory it has made; the configuration is `pgbouncer.ini` in
+# it. An order is one line; the answer is its exit status, one line.
+
+# As in keeper.sh: the end of the input is the last order, whatever is signalled.
+trap '' HUP INT PIPE TERM
+
+program=$1
+dir=$(mktemp -d "${TMPDIR:-/tmp}/idem-bouncer-XXXXXX") || exit
+pid=
+echo "$dir"
+
+while read -r verb; do
+    case $verb in
+        start)
+            # Its log goes to standard error too, hence to the file.
+            "$program" -q "$dir/pgbouncer.ini" &
+            pid=$! ;;
+        alive)
+            # A child that has ended stays until it is waited for; its command line does not.
+            [ -n "$(tr -d '\0' <"/proc/$pid/cmdline")" ] ;;
+        *)
+            echo "no such order: $verb" >&2; false ;;
+    esac </dev/null >>"$dir/keeper.log" 2>&1
+    echo $?
+done
+
+if [ -n "$pid" ]; then
+    kill -KILL "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+fi
+rm -rf "$dir"

@@ -1,0 +1,9 @@
+//! The HTTP edge, over real sockets.
+
+mod answers;
+mod client;
+mod disconnect;
+mod documents;
+mod forms;
+mod policy;
+mod shop;

@@ -1,0 +1,109 @@
+//! What a router can change.
+
+use axum::Router;
+use axum::http::StatusCode;
+use idem_runtime::http::{HttpPolicy, InFlightAnswer};
+use idem_tests::gate::{Gate, Place};
+use reqwest::Response;
+use serde_json::{Value, json};
+
+use crate::client::{order, problem, send};
+use crate::shop::{Shop, text};
+
+/// The answer to a duplicate of a running request.
+async fn duplicate(shop: &Shop, key: &str) -> Response {
+    let gate = Gate::at(key, Place::AfterWrite);
+    let first = tokio::spawn(order(shop, key, "tea").send());
+    gate.entered().await;
+    let answer = send(order(shop, key, "tea")).await;
+    gate.open();
+    assert!(
+        first
+            .await
+            .expect("no panic")
+            .expect("an answer")
+            .status()
+            .is_success()
+    );
+    answer
+}
+
+fn with(policy: HttpPolicy) -> impl FnOnce(Router) -> Router {
+    |routes| routes.layer(policy)
+}
+
+#[tokio::test]
+async fn a_mismatch_may_be_a_conflict() {
+    let shop = Shop::open_with(with(HttpPolicy::new().mismatch(StatusCode::CONFLICT))).await;
+    send(order(&shop, "a", "tea")).await;
+    let refusal = problem(send(order(&shop, "a", "coffee")).await).await;
+    assert_eq!(
+        (&refusal["status"], &refusal["code"]),
+        (&409.into(), &"mismatch".into())
+    );
+}
+
+#[tokio::test]
+async fn a_key_in_flight_may_be_too_early() {
+    let shop = Shop::open_with(with(HttpPolicy::new().in_flight(InFlightAnswer::TooEarly))).await;
+    let refusal = problem(duplicate(&shop, "too-early").await).await;
+    assert_eq!(
+        (&refusal["status"], &refusal["code"]),
+        (&425.into(), &"in-flight".into())
+    );
+}
+
+#[tokio::test]
+async fn a_key_in_flight_may_be_accepted_with_the_url_of_its_status() {
+    let policy = HttpPolicy::new().in_flight(InFlightAnswer::accepted(|key| {
+        format!("/status/{}", key.as_str())
+    }));
+    let shop = Shop::open_with(with(policy)).await;
+    let answer = duplicate(&shop, "accepted").await;
+    assert_eq!(answer.status(), StatusCode::ACCEPTED);
+    assert_eq!(text(&answer.headers()["location"]), "/status/accepted");
+    assert!(answer.headers().contains_key("retry-after"));
+    let body: Value = serde_json::from_str(&answer.text().await.expect("a body")).expect("JSON");
+    assert_eq!(
+        body,
+        json!({ "code": "in-flight", "status_url": "/status/accepted" })
+    );
+}
+
+#[tokio::test]
+async fn a_status_url_that_no_header_can_hold_is_a_conflict_as_before() {
+    let policy = HttpPolicy::new().in_flight(InFlightAnswer::accepted(|_| "/a\nb".to_owned()));
+    let shop = Shop::open_with(with(policy)).await;
+    assert_eq!(
+        problem(duplicate(&shop, "no-url").await).await["status"],
+        409
+    );
+}
+
+#[tokio::test]
+async fn types_and_documentation_may_be_ones_own() {
+    let policy = HttpPolicy::new()
+        .problem_types("https://api.example.com/problems")
+        .documentation("https://developer.example.com/idempotency");
+    let shop = Shop::open_with(with(policy)).await;
+    send(order(&shop, "a", "tea")).await;
+    let refusal = problem(send(order(&shop, "a", "coffee")).await).await;
+    assert_eq!(refusal["type"], "https://api.example.com/problems#mismatch");
+    assert_eq!(
+        refusal["documentation"],
+        "https://developer.example.com/idempotency"
+    );
+}
+
+#[tokio::test]
+async fn of_two_policies_the_inner_one_counts() {
+    let (inner, outer) = (HttpPolicy::new(), HttpPolicy::new().strict());
+    let inner = inner.mismatch(StatusCode::CONFLICT);
+    let outer = outer.mismatch(StatusCode::IM_A_TEAPOT);
+    let shop = Shop::open_with(|routes| routes.layer(inner).layer(outer)).await;
+    send(order(&shop, "a", "tea")).await;
+    let refusal = problem(send(order(&shop, "a", "coffee")).await).await;
+    assert_eq!(refusal["status"], 409);
+    let bare = order(&shop, "b", "tea").header("x-idempotency-key", "b");
+    assert_eq!(send(bare).await.status(), StatusCode::CREATED);
+}
