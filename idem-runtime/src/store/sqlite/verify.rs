@@ -24,7 +24,7 @@ pub(super) fn is_known(table: &str, definition: &str) -> bool {
 }
 
 /// Whether what is half done is undone, by ROLLBACK and after a crash: OFF undoes nothing, and
-/// MEMORY, on a file, nothing after a crash (sqlite.org/pragma.html#pragma_journal_mode). A database
+/// MEMORY, on a file, nothing after a crash (<https://sqlite.org/pragma.html#pragma_journal_mode>). A database
 /// without a file is itself in memory.
 pub(super) fn is_undone(journal: &str, file: &str) -> bool {
     match journal {
