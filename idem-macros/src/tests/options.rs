@@ -79,6 +79,11 @@ fn a_value_of_the_wrong_form_shows_the_right_one() {
         "put it in quotes: `retention = \"24h\"`",
     );
     says(
+        "namespace = \"p\", retention = 86400",
+        "IDEM023",
+        "put it in quotes: `retention = \"86400s\"`",
+    );
+    says(
         "namespace = \"p\", skip = cmd",
         "IDEM023",
         "`skip` is written `skip(clock, client)`",
