@@ -117,10 +117,12 @@ pub enum Error {
     #[error("the database gave up the transaction for the sake of another")]
     TransactionLost(#[source] DatabaseError),
 
-    /// The caller's transaction is too old to see the record of the attempt that won. Nothing of
-    /// this call remains; try again in a new transaction.
+    /// The transaction reads an older state than is needed: on PostgreSQL, too old to see the record
+    /// of the attempt that won; on SQLite, any other connection has written since it began to read,
+    /// so that it may not write. Nothing of this call remains; try again in a new transaction. On
+    /// SQLite, begin the caller's transaction with `begin_with("BEGIN IMMEDIATE")`.
     #[error(
-        "a rival attempt has won while this transaction was looking at an older state: try again in a new transaction"
+        "another connection has written since this transaction began to read: try again in a new transaction (on SQLite, one begun with BEGIN IMMEDIATE)"
     )]
     FreshTransactionNeeded,
 
