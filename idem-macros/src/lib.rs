@@ -49,7 +49,7 @@
 //! | `scope = expr` | the scope that the key carries | the tenant or principal that the key belongs to |
 //! | `key_required = false` | `true` | with a key of type `Option<..>`: a call without a key runs, and is not idempotent |
 //! | `skip(a, b)` | nothing | names that are not compared: clients, clocks, trace ids |
-//! | `fingerprint = expr`, `fingerprint = off` | all other parameters | what is compared instead, or that nothing is |
+//! | `fingerprint = expr`, `fingerprint = off` | all parameters but the key | what is compared instead, or that nothing is |
 //! | `on_conflict = "reject"`, `"wait"` | `"reject"` | a duplicate of a call that still runs is refused at once, or waits and then replays |
 //! | `wait = "…"` | `"2s"` | how long it waits, at most `1m`; only with `on_conflict = "wait"` |
 //! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (see [`Failure`](macro@Failure)) is recorded and replayed |
@@ -71,8 +71,9 @@
 //!
 //! A retry must repeat the request; the same key with another one is refused. Compared is what
 //! parameters *bind*, by name: `Json(cmd): Json<Cmd>` compares `cmd`, `Path((a, b))` compares `a` and
-//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, the key, and
-//! parameters that the option `key` names as a whole.
+//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, and the
+//! parameter that is the key by its type or by `key = name`. The parts of a natural key are compared:
+//! what they are written as may be less than what they are.
 //!
 //! The names are part of the comparison, as is `operation`: renaming a parameter or the function
 //! makes retries of calls begun before the change a mismatch. `fingerprint = expr` compares one

@@ -244,7 +244,7 @@ fn what_is_skipped_must_be_compared_otherwise() {
         "`tx` is the transaction",
     );
     says(
-        "namespace = \"p\", key = natural(cmd), skip(cmd, key)",
+        "namespace = \"p\", key = cmd, skip(cmd, key)",
         "IDEM030",
         "`cmd` is the key",
     );

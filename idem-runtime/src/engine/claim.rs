@@ -6,14 +6,15 @@ use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::request::Request;
-use super::unit::{State, Unit};
+use super::unit::{State, UNFIT_AT_MOST, Unit};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::{Decision, decide};
 use crate::policy::OnConflict;
 use crate::record::AttemptId;
 use crate::spec::Operation;
-use crate::store::{Ask, Backend, Held, Session};
+use crate::store::running::Running;
+use crate::store::{Ask, Backend, Held, Seen, Session};
 
 /// The right to run one body, and the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
@@ -59,6 +60,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
+    let patience = identity.as_ref().and_then(|_| patience(&operation));
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
@@ -80,11 +82,14 @@ pub(super) async fn attempt<'u, DB: Backend>(
                 ask.home.name = seen.home.clone().or(ask.home.name.take());
                 let (sighting, held) = seen.split(ask.clone());
                 match decide(sighting, request.question()) {
-                    Decision::Run { .. } => running = held.running,
+                    Decision::Run { replaces, .. } => {
+                        ask.met = replaces.is_some();
+                        running = held.running;
+                    }
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
-            Err(error) if DB::is_momentary(&error) && state.hold_on() => return Ok(Attempt::Again),
+            Err(error) if comes_again::<DB>(&error, state, patience) => return Ok(Attempt::Again),
             Err(error) => return Err(error),
         }
     }
@@ -97,7 +102,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && DB::is_momentary(&error) && state.hold_on() => {
+        Err(error) if own && comes_again::<DB>(&error, state, patience) => {
             state.armed = false;
             return Ok(Attempt::Again);
         }
@@ -115,7 +120,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         fingerprint: request.fingerprint(),
         request: request.recorded_request().map(<[u8]>::to_vec),
     };
-    let mut claim = Claim {
+    let claim = Claim {
         depth: depth::<DB>(&tx),
         tx,
         state,
@@ -125,37 +130,73 @@ pub(super) async fn attempt<'u, DB: Backend>(
         attempt: 1,
         sheet,
     };
-    let Some((ask, seen)) = ask.zip(seen) else {
-        return Ok(Attempt::Claimed(claim));
-    };
+    match ask.zip(seen) {
+        Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
+        None => Ok(Attempt::Claimed(claim)),
+    }
+}
+
+/// In the transaction: what claiming showed, what it means, and the last steps before the body.
+async fn look_and_decide<'u, DB: Backend>(
+    mut claim: Claim<'u, DB>,
+    ask: Ask,
+    seen: Result<Seen, Error>,
+    running: Option<Running>,
+    request: &Request,
+    recording: bool,
+) -> Result<Attempt<'u, DB>, Error> {
+    let operation = claim.sheet.operation;
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            return Err(error);
+            // The body has not run: all of it may begin again, but for what the caller has done.
+            let may = claim.own || !DB::is_momentary(&error);
+            return if may && comes_again::<DB>(&error, claim.state, patience(&operation)) {
+                Ok(Attempt::Again)
+            } else {
+                Err(error)
+            };
         }
     };
     let (sighting, mut held) = seen.split(ask);
     held.running = held.running.or(running);
-    match decide(sighting, request.question()) {
+    let decision = match decide(sighting, request.question()) {
         Decision::Run { replaces, attempt } => {
             match prepare(&mut *claim.tx, &held, recording).await {
                 Ok(()) => {
                     (claim.replaces, claim.attempt) = (replaces, attempt);
                     claim.held = Some(held);
-                    Ok(Attempt::Claimed(claim))
+                    return Ok(Attempt::Claimed(claim));
                 }
+                Err(refusal @ Error::InFlight { .. }) => Decision::Refuse(refusal),
                 Err(error) => {
                     roll_back(claim.tx, claim.state).await;
-                    Err(error)
+                    return Err(error);
                 }
             }
         }
-        decision => {
-            roll_back(claim.tx, claim.state).await;
-            Ok(wait_or(decision, claim.state, &operation))
-        }
+        decision => decision,
+    };
+    roll_back(claim.tx, claim.state).await;
+    Ok(wait_or(decision, claim.state, &operation))
+}
+
+/// How long a call waits for the attempt in flight, if at all.
+fn patience(operation: &Operation) -> Option<Duration> {
+    match operation.policy().on_conflict {
+        OnConflict::Wait(wait) => Some(wait),
+        OnConflict::Reject => None,
     }
+}
+
+/// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
+/// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
+/// from view may be an open transaction of the caller's, and all that shows of it is that the
+/// database is busy.
+fn comes_again<DB: Backend>(error: &Error, state: &mut State, patience: Option<Duration>) -> bool {
+    (DB::is_momentary(error) && state.hold_on())
+        || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
 }
 
 /// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
@@ -163,6 +204,11 @@ pub(super) async fn attempt<'u, DB: Backend>(
 async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
     if !state.irreplaceable {
         state.armed = true;
+        state.unfit += 1;
+        if state.unfit > UNFIT_AT_MOST {
+            // They are made so (a pool's `after_connect`): the next would be no better.
+            return Err(Error::AlreadyInTransaction);
+        }
         state.pause = Some(Duration::ZERO);
         return Ok(false);
     }

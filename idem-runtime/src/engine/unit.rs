@@ -31,10 +31,14 @@ pub(super) struct State {
     pub(super) irreplaceable: bool,
     /// Wait this long, without a connection, before the next attempt.
     pub(super) pause: Option<Duration>,
-    /// When waiting ends.
+    /// When waiting for an attempt in flight ends.
     pub(super) deadline: Option<Instant>,
+    /// When trying again after momentary locks ends.
+    pub(super) held_up: Option<Instant>,
     /// How often this call has waited.
     pub(super) waits: u32,
+    /// How many pooled connections came inside a transaction that somebody forgot on them.
+    pub(super) unfit: u32,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
     pub(super) failed: Option<Error>,
 }
@@ -42,25 +46,34 @@ pub(super) struct State {
 impl State {
     /// Whether to try again after a momentary lock; arranges the pause.
     pub(super) fn hold_on(&mut self) -> bool {
-        self.wait(HOLD_ON)
+        let until = *self.held_up.get_or_insert_with(|| Instant::now() + HOLD_ON);
+        self.pause_until(until)
     }
 
     /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
     pub(super) fn wait(&mut self, wait: Duration) -> bool {
-        let now = Instant::now();
-        let deadline = *self.deadline.get_or_insert(now + wait);
-        if now >= deadline {
+        let until = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        self.pause_until(until)
+    }
+
+    fn pause_until(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return false;
         }
-        self.pause = Some(pause(self.waits).min(deadline - now));
+        self.pause = Some(pause(self.waits).min(left));
         self.waits = self.waits.saturating_add(1);
         true
     }
 }
 
-/// How long a call tries again where the database does not wait by itself (SQLite's shared cache):
-/// 5 seconds.
+/// How long a call tries again where the database does not wait by itself (SQLite's shared cache) or
+/// must not (MySQL's claim): 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
+
+/// How many pooled connections that come inside a transaction are closed before the pool itself is
+/// taken to be at fault, and the call is refused: 3.
+pub(super) const UNFIT_AT_MOST: u32 = 3;
 
 /// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
 pub(super) fn pause(n: u32) -> Duration {
@@ -144,5 +157,22 @@ impl<DB: Backend> Drop for Unit<'_, DB> {
             conn.close_on_drop();
         }
         self.part();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
+        let mut state = State::default();
+        assert!(!state.wait(Duration::ZERO));
+        assert!(state.hold_on());
+        let mut state = State::default();
+        assert!(state.hold_on());
+        assert!(state.wait(HOLD_ON * 2));
+        let times = (state.held_up.unwrap(), state.deadline.unwrap());
+        assert!(times.0 + HOLD_ON <= times.1);
     }
 }

@@ -83,7 +83,8 @@ pub enum Error {
     /// The connection was inside a transaction that sqlx does not know of.
     ///
     /// On PostgreSQL that transaction has been rolled back (BEGIN inside one is only a warning
-    /// there, so it is found out late); on SQLite it is as it was.
+    /// there, so it is found out late), and on MySQL too, where it may be what a call that was
+    /// dropped has left; on SQLite it is as it was.
     #[error(
         "the connection was already inside a transaction begun outside sqlx: pass the `Transaction` itself"
     )]
@@ -96,8 +97,8 @@ pub enum Error {
     /// The body ended the transaction, or changed where the record's table is found. Nothing was
     /// recorded.
     ///
-    /// Effects that the body committed by itself are there; the transaction that remained was
-    /// rolled back.
+    /// Effects that the body committed by itself are there, without a record: a retry runs the body
+    /// once more. The transaction that remained was rolled back.
     #[error(
         "the transaction that the body was given is no longer the one begun: the body ended it (COMMIT, ROLLBACK, PREPARE), reset its settings, or moved the record's table out of sight"
     )]
@@ -293,7 +294,9 @@ impl Error {
 
     /// Whether the same call with the same key may succeed later without anybody mending anything.
     ///
-    /// A retry is *safe* after every error; this says whether it makes sense.
+    /// This says whether a retry makes sense. It is *safe* after every error but
+    /// [`Error::TransactionEnded`]: what a body has committed by itself stands without a record, and
+    /// a retry does it once more.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),

@@ -1,3 +1,5 @@
+//! Numbers, by their exact decimal value.
+
 use serde::ser::{Error, Serialize};
 
 use super::fault::Fault;

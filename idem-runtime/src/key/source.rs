@@ -1,3 +1,5 @@
+//! What may stand in `key =` and `scope =`.
+
 use std::borrow::Cow;
 use std::fmt;
 

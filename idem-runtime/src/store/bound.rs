@@ -1,5 +1,7 @@
 //! A store bound to the caller's connection for a moment.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,7 +30,9 @@ pub struct Bound<'s, S, Req, Res> {
 /// Several claims of one transaction are ended last first, as calls return. On SQLite the witness
 /// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
 /// too, which then answers [`Error::TransactionEnded`].
-#[derive(Debug)]
+///
+/// After a rollback let go of it: a claim is worth nothing then, and on SQLite, which has no lock to
+/// ask, its key is in flight for this process for as long as it is kept.
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {
     held: Held,
@@ -37,6 +41,16 @@ pub struct StoreClaim {
     request: Option<Vec<u8>>,
     replaces: Option<AttemptId>,
     attempt: i32,
+}
+
+impl fmt::Debug for StoreClaim {
+    /// Names the attempt; neither the key nor the request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreClaim")
+            .field("attempt_id", &self.held.ask.attempt_id)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
 }
 
 impl StoreClaim {
@@ -155,7 +169,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
     /// good; the claim is gone all the same.
     pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
-        self.conn.release(claim.held).await
+        let ask = claim.held.ask.clone();
+        let released = self.conn.release(claim.held).await;
+        self.or_withdraw(&ask, released).await
     }
 
     /// Reads a record, expired or not, for operators and status pages.
@@ -207,11 +223,22 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             replaces: claim.replaces,
             attempt: claim.attempt,
         };
-        self.conn.unmark(&claim.held, false).await?;
-        match self.conn.write(&claim.held, &entry).await? {
+        let written = match self.conn.unmark(&claim.held, false).await {
+            Ok(()) => self.conn.write(&claim.held, &entry).await,
+            Err(error) => Err(error),
+        };
+        match self.or_withdraw(&claim.held.ask, written).await? {
             Written::Done => Ok(()),
             Written::Rival => Err(Error::FreshTransactionNeeded),
         }
+    }
+
+    /// A claim whose transaction the caller ended without it is given up, whatever it left.
+    async fn or_withdraw<T>(&mut self, ask: &Ask, ended: Result<T, Error>) -> Result<T, Error> {
+        if matches!(ended, Err(Error::TransactionEnded)) {
+            self.conn.withdraw(ask).await?;
+        }
+        ended
     }
 }
 

@@ -10,9 +10,13 @@ mod bound;
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod unbroken;
 
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

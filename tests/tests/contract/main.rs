@@ -12,6 +12,7 @@ mod purge;
 mod subject;
 mod tables;
 mod transactions;
+mod versions;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -40,6 +41,7 @@ macro_rules! stamp {
                     a_rollback_makes_the_key_fresh,
                     an_operator_reads_what_was_recorded,
                     outcomes_are_told_apart_by_kind_and_keep_claim_and_request_at_home,
+                    nothing_printed_shows_a_key_a_request_or_a_result,
                 }
                 mismatch::{
                     another_request_is_refused_and_changes_nothing,
@@ -82,6 +84,10 @@ macro_rules! stamp {
                     an_unknown_status_is_not_expired_either,
                     a_lease_is_in_flight_and_an_unknown_outcome_is_not_run,
                 }
+                versions::{
+                    an_old_record_replays_in_new_code,
+                    a_new_record_replays_in_old_code,
+                }
                 expiry::{
                     an_expired_record_replays_by_default,
                     under_strict_expiry_an_expired_record_is_replaced,
@@ -113,5 +119,6 @@ stamp! {
     postgres_behind_pgbouncer: PgBouncer,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
+    mysql: MySql,
     memory: Memory,
 }

@@ -1,3 +1,5 @@
+//! The worker on SQLite.
+
 use std::time::Duration;
 
 use idem_runtime::error::SchemaFault;

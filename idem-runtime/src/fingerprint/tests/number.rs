@@ -1,3 +1,5 @@
+//! One value, one spelling.
+
 use proptest::prelude::*;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 

@@ -14,7 +14,6 @@ mod purge;
 mod row;
 pub(crate) mod sql;
 mod statement;
-mod unbroken;
 mod unit;
 mod verify;
 
@@ -220,6 +219,7 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
         place,
         snapshot: !isolation.starts_with("read "),
         verified: verified.parse() == Ok(place),
+        placeholder: false,
         running: None,
         home: None,
     };

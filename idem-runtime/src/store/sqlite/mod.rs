@@ -249,6 +249,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
                 &row.try_get::<String, _>("journal").map_err(code::fold)?,
                 &file,
             ),
+        placeholder: false,
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })
