@@ -56,6 +56,7 @@ struct Forgetful {
     note: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_seven(id: &u8) -> bool {
     *id == 7
 }
