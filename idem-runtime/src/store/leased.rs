@@ -125,7 +125,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// [`Error::LeaseInTransaction`]; and the database's.
     pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<(), Error>
     where
-        Res: Serialize,
+        Res: Serialize + DeserializeOwned,
     {
         let bytes = encode(&lease.operation, result)?;
         let write = Write {

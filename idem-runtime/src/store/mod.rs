@@ -34,7 +34,7 @@ pub use self::bound::{Bound, StoreClaim};
 pub use self::lease::{LeaseBackend, LeaseSession};
 pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
+pub use self::session::{AsSession, Migrate, Session};
 pub(crate) use self::session::{Ask, CommitError, Entry, Held, Seen, Written};
-pub use self::session::{Migrate, Session};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

@@ -161,7 +161,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// database's, after which it may be repeated.
     pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
     where
-        Res: Serialize,
+        Res: Serialize + DeserializeOwned,
     {
         let bytes = encode(unknown.operation(), result)?;
         let write = Write {
