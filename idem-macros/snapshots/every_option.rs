@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 518 tokens
+// 527 tokens
 async fn create(
     db: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -24,6 +24,7 @@ async fn create(
     });
     request.key(&crate::renamed::__private::natural(&[&tenant, &cmd.order]));
     request.scope(&tenant);
+    request.field("tenant", &tenant);
     request.field("cmd", &cmd);
     #[allow(clippy::used_underscore_binding)] request.field("_trace", &_trace);
     let mut unit = crate::renamed::__private::unit(db);

@@ -45,11 +45,11 @@
 //! | `namespace = "…"` | required | the key space: 1-64 of `a-z 0-9 - _` |
 //! | `retention = "…"` | `"24h"` | how long a record lives by the database's clock: `90s`, `30m`, `24h`, `7d`, `1d12h`; at most `3650d` |
 //! | `operation = "…"` | the function's name | a stable name of 1-255 characters; it is compared, so a key that comes to another operation is refused |
-//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
+//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id` beside `scope = cmd.tenant`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
 //! | `scope = expr` | the scope that the key carries | the tenant or principal that the key belongs to |
 //! | `key_required = false` | `true` | with a key of type `Option<..>`: a call without a key runs, and is not idempotent |
 //! | `skip(a, b)` | nothing | names that are not compared: clients, clocks, trace ids |
-//! | `fingerprint = expr`, `fingerprint = off` | all other parameters | what is compared instead, or that nothing is |
+//! | `fingerprint = expr`, `fingerprint = off` | all parameters but the key | what is compared instead, or that nothing is |
 //! | `on_conflict = "reject"`, `"wait"` | `"reject"` | a duplicate of a call that still runs is refused at once, or waits and then replays |
 //! | `wait = "…"` | `"2s"` | how long it waits, at most `1m`; only with `on_conflict = "wait"` |
 //! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (see [`Failure`](macro@Failure)) is recorded and replayed |
@@ -63,15 +63,17 @@
 //! # The key
 //!
 //! A parameter is the key if the last segment of its type is `IdempotencyKey`, also behind `&` and in
-//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`. There must
+//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`, or the wrapper's part,
+//! `key = name.0`. A key that is mere text says not whose it is: name the `scope` too. There must
 //! be exactly one source.
 //!
 //! # What is compared
 //!
 //! A retry must repeat the request; the same key with another one is refused. Compared is what
 //! parameters *bind*, by name: `Json(cmd): Json<Cmd>` compares `cmd`, `Path((a, b))` compares `a` and
-//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, the key, and
-//! parameters that the option `key` names as a whole.
+//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, and the
+//! parameter that is the key by its type or by `key = name`. The parts of a natural key are compared:
+//! what they are written as may be less than what they are.
 //!
 //! The names are part of the comparison, as is `operation`: renaming a parameter or the function
 //! makes retries of calls begun before the change a mismatch. `fingerprint = expr` compares one
@@ -111,7 +113,7 @@
 //! | `IDEM029` | a duration is zero, too long or not one |
 //! | `IDEM030` | `skip` names what is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
-//! | `IDEM032` | a key or a fingerprint is a literal |
+//! | `IDEM032` | a key, a scope or a fingerprint is a literal |
 //! | `IDEM033` | the option belongs to a mode that this version does not have |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |

@@ -127,7 +127,9 @@ impl Status {
 }
 
 /// One stored record, as a look-up by its identity found it.
-#[derive(Debug, Clone)]
+///
+/// `Debug` says of request, result and failure how many bytes they have, and no more.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
     /// Written at, by the database's clock.
@@ -157,6 +159,27 @@ pub struct Record {
     pub result: Option<Vec<u8>>,
     /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed one.
     pub failure: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |payload: &Option<Vec<u8>>| payload.as_ref().map(Vec::len);
+        f.debug_struct("Record")
+            .field("created_at", &self.created_at)
+            .field("expires_at", &self.expires_at)
+            .field("locked_until", &self.locked_until)
+            .field("attempt_id", &self.attempt_id)
+            .field("attempt", &self.attempt)
+            .field("status", &self.status)
+            .field("fingerprint_version", &self.fingerprint_version)
+            .field("codec", &self.codec)
+            .field("operation", &self.operation)
+            .field("fingerprint", &self.fingerprint)
+            .field("request_bytes", &bytes(&self.request))
+            .field("result_bytes", &bytes(&self.result))
+            .field("failure_bytes", &bytes(&self.failure))
+            .finish()
+    }
 }
 
 #[cfg(test)]

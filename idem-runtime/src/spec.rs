@@ -42,11 +42,11 @@ impl Operation {
     pub const fn new(namespace: &'static str, name: &'static str) -> Self {
         assert!(
             is_namespace(namespace),
-            "a namespace has 1-64 of a-z 0-9 - _"
+            "a namespace has 1-64 characters of `a-z 0-9 - _`"
         );
         assert!(
             is_name(name),
-            "an operation's name has 1-255 characters and no control characters"
+            "an operation's name has 1-255 characters, is not blank, and has no control characters"
         );
         Self {
             namespace,
@@ -171,23 +171,45 @@ const fn is_namespace(text: &str) -> bool {
     !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
 }
 
-/// Counts the characters of UTF-8 text and refuses C0, DEL and C1 (U+0080-U+009F, in UTF-8 `C2 80`
-/// to `C2 9F`).
+/// The rule of [`text::check`](crate::key), in a constant.
 const fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let (mut at, mut characters) = (0, 0);
+    let (mut at, mut characters, mut blank) = (0, 0, true);
     while at < bytes.len() {
-        let byte = bytes[at];
-        let c1 = byte == 0xC2 && bytes[at + 1] < 0xA0;
-        if byte < 0x20 || byte == 0x7F || c1 {
+        let (code, length) = character(bytes, at);
+        // C0, DEL and C1.
+        if code < 0x20 || (code >= 0x7F && code <= 0x9F) {
             return false;
         }
-        if byte & 0xC0 != 0x80 {
-            characters += 1;
-        }
-        at += 1;
+        blank = blank && is_white_space(code);
+        characters += 1;
+        at += length;
     }
-    characters > 0 && characters <= limits::OPERATION_MAX
+    !blank && characters <= limits::OPERATION_MAX
+}
+
+/// The character at a place of UTF-8 text, and how many bytes it has.
+const fn character(bytes: &[u8], at: usize) -> (u32, usize) {
+    let first = bytes[at];
+    let (mut code, length) = match first {
+        0..0x80 => (first as u32, 1),
+        0x80..0xE0 => (first as u32 & 0x1F, 2),
+        0xE0..0xF0 => (first as u32 & 0x0F, 3),
+        0xF0.. => (first as u32 & 0x07, 4),
+    };
+    let mut next = 1;
+    while next < length {
+        code = code << 6 | (bytes[at + next] as u32 & 0x3F);
+        next += 1;
+    }
+    (code, length)
+}
+
+const fn is_white_space(code: u32) -> bool {
+    match char::from_u32(code) {
+        Some(found) => found.is_whitespace(),
+        None => false,
+    }
 }
 
 pub(crate) const fn is_table(text: &str) -> bool {
@@ -214,6 +236,8 @@ pub(crate) const fn is_table(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Field;
+    use crate::key::text;
 
     #[test]
     fn a_table_is_an_identifier_that_needs_no_quoting() {
@@ -246,6 +270,19 @@ mod tests {
             assert!(!is_name(bad), "{bad:?}");
         }
         assert!(is_name("a\u{a0}b"));
+    }
+
+    #[test]
+    fn a_name_is_fit_in_a_constant_exactly_if_it_is_fit_at_run_time() {
+        let fit = |name: &str| text::check(Field::Operation, name, limits::OPERATION_MAX).is_ok();
+        let mut buffer = [0; 4];
+        for c in '\0'..=char::MAX {
+            let name = &*c.encode_utf8(&mut buffer);
+            assert_eq!(is_name(name), fit(name), "{name:?}");
+        }
+        for name in ["   ", " a ", "\u{3000}\u{a0}", "\u{3000}a"] {
+            assert_eq!(is_name(name), fit(name), "{name:?}");
+        }
     }
 
     #[test]

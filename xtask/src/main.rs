@@ -5,9 +5,11 @@ mod cargo;
 mod check;
 mod deny;
 mod features;
+mod fuzz;
 mod ide;
 mod machine;
 mod test;
+mod torture;
 
 use std::env;
 use std::error::Error;
@@ -22,7 +24,11 @@ usage: cargo xtask <command>
 commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
+  torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
+                  clients under a nemesis, and a checker of what is left (`torture help`)
   bench compile   what the attribute costs a build, against handlers written by hand
+  fuzz [--seconds N] [target]
+                  search for bytes that break a law of fuzz/, a minute each
   ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
 
 environment:
@@ -38,7 +44,9 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
+        Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
+        Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),
         Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
             println!("{USAGE}");

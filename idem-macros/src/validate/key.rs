@@ -45,7 +45,11 @@ fn from_option<'i>(
         args::Key::Given(expr) => (Key::Given(expr), std::slice::from_ref(expr)),
         args::Key::Natural(parts) => (Key::Natural(parts), parts.as_slice()),
     };
-    let mut leaves: Vec<&Ident> = parts.iter().filter_map(plain_name).collect();
+    // A part of a natural key stays compared: what it is written as may be less than what it is.
+    let mut leaves: Vec<&Ident> = match key {
+        args::Key::Given(expr) => plain_name(expr).into_iter().collect(),
+        args::Key::Natural(_) => Vec::new(),
+    };
     let skip = options.skip.value.as_deref().unwrap_or_default();
     for name in typed.iter().flat_map(|param| param.names.iter().copied()) {
         if parts
@@ -144,9 +148,9 @@ fn no_key(model: &Model<'_>) -> String {
     });
     let help = match named {
         Some(name) => format!(
-            "is it `{name}`? write `key = {name}`; only a type written `IdempotencyKey` is taken without being told"
+            "is it `{name}`? write `key = {name}`, or for a wrapper name its part: `key = {name}.0`; only a type written `IdempotencyKey` is taken without being told"
         ),
-        None => "add the parameter `key: &IdempotencyKey`, or say where the key comes from: `key = cmd.request_id` or `key = natural(cmd.tenant, cmd.order)`".to_owned(),
+        None => "add the parameter `key: &IdempotencyKey`, or say where the key comes from: `key = cmd.request_id, scope = cmd.tenant` or `key = natural(cmd.tenant, cmd.order)`".to_owned(),
     };
     format!("this handler has no idempotency key\nhelp: {help}")
 }

@@ -6,7 +6,7 @@ use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::request::Request;
-use super::unit::{State, Unit};
+use super::unit::{State, UNFIT_AT_MOST, Unit};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::{Decision, decide};
@@ -60,6 +60,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
+    let patience = identity.as_ref().and_then(|_| patience(&operation));
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
@@ -88,7 +89,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
-            Err(error) if DB::is_momentary(&error) && state.hold_on() => return Ok(Attempt::Again),
+            Err(error) if comes_again::<DB>(&error, state, patience) => return Ok(Attempt::Again),
             Err(error) => return Err(error),
         }
     }
@@ -101,7 +102,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && DB::is_momentary(&error) && state.hold_on() => {
+        Err(error) if own && comes_again::<DB>(&error, state, patience) => {
             state.armed = false;
             return Ok(Attempt::Again);
         }
@@ -149,11 +150,13 @@ async fn look_and_decide<'u, DB: Backend>(
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            // The body has not run: all of it may begin again.
-            if claim.own && DB::is_momentary(&error) && claim.state.hold_on() {
-                return Ok(Attempt::Again);
-            }
-            return Err(error);
+            // The body has not run: all of it may begin again, but for what the caller has done.
+            let may = claim.own || !DB::is_momentary(&error);
+            return if may && comes_again::<DB>(&error, claim.state, patience(&operation)) {
+                Ok(Attempt::Again)
+            } else {
+                Err(error)
+            };
         }
     };
     let (sighting, mut held) = seen.split(ask);
@@ -179,11 +182,33 @@ async fn look_and_decide<'u, DB: Backend>(
     Ok(wait_or(decision, claim.state, &operation))
 }
 
+/// How long a call waits for the attempt in flight, if at all.
+fn patience(operation: &Operation) -> Option<Duration> {
+    match operation.policy().on_conflict {
+        OnConflict::Wait(wait) => Some(wait),
+        OnConflict::Reject => None,
+    }
+}
+
+/// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
+/// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
+/// from view may be an open transaction of the caller's, and all that shows of it is that the
+/// database is busy.
+fn comes_again<DB: Backend>(error: &Error, state: &mut State, patience: Option<Duration>) -> bool {
+    (DB::is_momentary(error) && state.hold_on())
+        || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
+}
+
 /// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
 /// answered and never committed. Says whether it is fit now; if not, another takes its place.
 async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
     if !state.irreplaceable {
         state.armed = true;
+        state.unfit += 1;
+        if state.unfit > UNFIT_AT_MOST {
+            // They are made so (a pool's `after_connect`): the next would be no better.
+            return Err(Error::AlreadyInTransaction);
+        }
         state.pause = Some(Duration::ZERO);
         return Ok(false);
     }

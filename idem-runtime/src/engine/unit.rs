@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) held_up: Option<Instant>,
     /// How often this call has waited.
     pub(super) waits: u32,
+    /// How many pooled connections came inside a transaction that somebody forgot on them.
+    pub(super) unfit: u32,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
     pub(super) failed: Option<Error>,
 }
@@ -68,6 +70,10 @@ impl State {
 /// How long a call tries again where the database does not wait by itself (SQLite's shared cache) or
 /// must not (MySQL's claim): 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
+
+/// How many pooled connections that come inside a transaction are closed before the pool itself is
+/// taken to be at fault, and the call is refused: 3.
+pub(super) const UNFIT_AT_MOST: u32 = 3;
 
 /// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
 pub(super) fn pause(n: u32) -> Duration {
@@ -151,5 +157,22 @@ impl<DB: Backend> Drop for Unit<'_, DB> {
             conn.close_on_drop();
         }
         self.part();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
+        let mut state = State::default();
+        assert!(!state.wait(Duration::ZERO));
+        assert!(state.hold_on());
+        let mut state = State::default();
+        assert!(state.hold_on());
+        assert!(state.wait(HOLD_ON * 2));
+        let times = (state.held_up.unwrap(), state.deadline.unwrap());
+        assert!(times.0 + HOLD_ON <= times.1);
     }
 }

@@ -1,3 +1,5 @@
+//! Input that is not acceptable: which field, and which rule it breaks.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;

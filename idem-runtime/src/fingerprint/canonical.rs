@@ -1,3 +1,5 @@
+//! Canonical JSON, written in one buffer.
+
 use super::fault::Fault;
 use crate::error::Reason;
 

@@ -1,3 +1,5 @@
+//! Why a value has no canonical form.
+
 use std::fmt;
 
 use serde::ser;

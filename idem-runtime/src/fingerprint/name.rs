@@ -1,3 +1,5 @@
+//! Names of members: what the keys of a map become.
+
 use std::fmt::{Display, Write};
 
 use serde::ser::{Error, Impossible, Serialize, Serializer};

@@ -1,3 +1,5 @@
+//! The compared parameters of a call, by name.
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! From a `Serialize` value to canonical JSON.
+
 use std::fmt::{Display, Write};
 
 use serde::ser::{Error, Serialize, Serializer};

@@ -1,3 +1,5 @@
+//! Canonical forms and fingerprints.
+
 mod number;
 mod property;
 mod request;

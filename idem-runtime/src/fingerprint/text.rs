@@ -1,3 +1,5 @@
+//! From JSON text to canonical JSON.
+
 use std::borrow::Cow;
 
 use super::canonical::Writer;

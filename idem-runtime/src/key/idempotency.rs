@@ -1,3 +1,5 @@
+//! The caller's token.
+
 use std::fmt;
 use std::str::FromStr;
 

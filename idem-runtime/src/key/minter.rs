@@ -1,3 +1,5 @@
+//! Keys from what names an effect in the business itself.
+
 use sha2::{Digest, Sha256};
 
 use super::idempotency::IdempotencyKey;

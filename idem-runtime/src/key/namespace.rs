@@ -1,3 +1,5 @@
+//! A consumer's key space.
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Whose keys these are.
+
 use std::borrow::Cow;
 
 use super::limits::SCOPE_MAX;

@@ -1,3 +1,5 @@
+//! Keys, scopes and namespaces.
+
 use std::borrow::Cow;
 
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
 //! The outcome of asking the plain store, raw or typed.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,7 +12,9 @@ use crate::failure::StoredFailure;
 /// and result types (JSON values in the raw store).
 ///
 /// On the wire it is told apart by `kind`; the claim and the recorded request stay at home.
-#[derive(Debug, Serialize)]
+///
+/// `Debug` shows neither claim nor request nor what was recorded: it may be another caller's.
+#[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[must_use = "a fresh claim must be committed, failed, or its transaction rolled back"]
 pub enum Outcome<C, Req, Res> {
@@ -38,7 +41,9 @@ pub enum Outcome<C, Req, Res> {
 }
 
 /// The same key with a different request.
-#[derive(Debug, Serialize)]
+///
+/// The recorded request is kept out of `Debug` and of the wire: it may hold another caller's data.
+#[derive(Serialize)]
 #[non_exhaustive]
 pub struct TypedMismatch<Req> {
     /// The operation that claimed the key.
@@ -57,4 +62,33 @@ pub struct TypedMismatch<Req> {
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl<C, Req, Res> fmt::Debug for Outcome<C, Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fresh(_) => f.debug_tuple("Fresh").finish_non_exhaustive(),
+            Self::InFlight { retry_after } => f
+                .debug_struct("InFlight")
+                .field("retry_after", retry_after)
+                .finish(),
+            Self::PriorResult { .. } => f.debug_struct("PriorResult").finish_non_exhaustive(),
+            Self::PriorError { error } => f
+                .debug_struct("PriorError")
+                .field("class", &error.class)
+                .finish_non_exhaustive(),
+            Self::Mismatch(mismatch) => f.debug_tuple("Mismatch").field(mismatch).finish(),
+        }
+    }
+}
+
+impl<Req> fmt::Debug for TypedMismatch<Req> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypedMismatch")
+            .field("recorded_operation", &self.recorded_operation)
+            .field("submitted_operation", &self.submitted_operation)
+            .field("recorded_hash", &self.recorded_hash)
+            .field("submitted_hash", &self.submitted_hash)
+            .finish_non_exhaustive()
+    }
 }

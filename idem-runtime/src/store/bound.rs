@@ -1,5 +1,7 @@
 //! A store bound to the caller's connection for a moment.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,7 +30,9 @@ pub struct Bound<'s, S, Req, Res> {
 /// Several claims of one transaction are ended last first, as calls return. On SQLite the witness
 /// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
 /// too, which then answers [`Error::TransactionEnded`].
-#[derive(Debug)]
+///
+/// After a rollback let go of it: a claim is worth nothing then, and on SQLite, which has no lock to
+/// ask, its key is in flight for this process for as long as it is kept.
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {
     held: Held,
@@ -37,6 +41,16 @@ pub struct StoreClaim {
     request: Option<Vec<u8>>,
     replaces: Option<AttemptId>,
     attempt: i32,
+}
+
+impl fmt::Debug for StoreClaim {
+    /// Names the attempt; neither the key nor the request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreClaim")
+            .field("attempt_id", &self.held.ask.attempt_id)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
 }
 
 impl StoreClaim {
@@ -129,7 +143,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<(), Error>
     where
-        Res: Serialize,
+        Res: Serialize + DeserializeOwned,
     {
         let bytes = encode(&claim.operation, result)?;
         self.record(claim, Status::Completed, &bytes).await

@@ -12,6 +12,7 @@ mod purge;
 mod subject;
 mod tables;
 mod transactions;
+mod versions;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -40,6 +41,7 @@ macro_rules! stamp {
                     a_rollback_makes_the_key_fresh,
                     an_operator_reads_what_was_recorded,
                     outcomes_are_told_apart_by_kind_and_keep_claim_and_request_at_home,
+                    nothing_printed_shows_a_key_a_request_or_a_result,
                 }
                 mismatch::{
                     another_request_is_refused_and_changes_nothing,
@@ -75,11 +77,16 @@ macro_rules! stamp {
                 payloads::{
                     results_come_back_byte_for_byte,
                     a_failure_comes_back_with_every_character,
+                    a_result_that_would_not_come_back_is_refused,
                     a_result_that_drifted_is_incompatible_and_never_fresh,
                     a_result_with_something_behind_it_is_incompatible,
                     a_code_that_no_build_knows_is_an_error_and_never_fresh,
                     an_unknown_status_is_not_expired_either,
                     a_lease_is_in_flight_and_an_unknown_outcome_is_not_run,
+                }
+                versions::{
+                    an_old_record_replays_in_new_code,
+                    a_new_record_replays_in_old_code,
                 }
                 expiry::{
                     an_expired_record_replays_by_default,

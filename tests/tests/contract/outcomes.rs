@@ -200,3 +200,36 @@ pub(crate) async fn outcomes_are_told_apart_by_kind_and_keep_claim_and_request_a
     let error = json!({"class": "Declined", "message": "no"});
     assert_eq!(wire(&prior), json!({"kind": "prior_error", "error": error}));
 }
+
+pub(crate) async fn nothing_printed_shows_a_key_a_request_or_a_result<S: Subject>() {
+    let (subject, store, key) = (S::fresh().await, store().record_request(), key("k-secret"));
+    let mut conn = subject.connect().await;
+    let (request, other) = (json!("r-secret"), json!("o-secret"));
+    S::begin(&mut conn).await;
+    let claim = claim(&store, &mut conn, &key, &request).await;
+    let mut printed = vec![format!("{claim:?}")];
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    bound.commit(claim, &json!("v-secret")).await.unwrap();
+    printed.push(format!("{:?}", bound.get(&key).await.unwrap()));
+    for request in [request, other] {
+        let outcome = bound.begin(&key, PAY, &request).await.unwrap();
+        printed.push(format!("{outcome:?}"));
+        if let Outcome::Mismatch(mismatch) = outcome {
+            assert!(matches!(&mismatch.recorded_request, Some(Ok(_))));
+            printed.push(format!("{mismatch:?}"));
+        }
+    }
+    S::commit(&mut conn).await;
+    assert_eq!(printed.len(), 5);
+    let secret: Vec<u8> = b"secret".to_vec();
+    let secrets = [
+        "secret".to_owned(),
+        format!("{secret:?}").replace(['[', ']'], ""),
+    ];
+    for text in printed {
+        assert!(
+            !secrets.iter().any(|secret| text.contains(secret)),
+            "{text}"
+        );
+    }
+}

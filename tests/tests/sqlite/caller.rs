@@ -26,10 +26,8 @@ async fn a_deferred_transaction_takes_the_write_lock_before_it_looks() {
         // rival's record.
         let mut tx = pool.begin().await.expect("a transaction");
         let error = refused(pay(&mut tx, &key, 5).await);
-        assert!(
-            matches!(error, Error::Busy(_) | Error::InFlight { .. }),
-            "{error:?}"
-        );
+        // All that shows of a record in another's open transaction is that somebody writes.
+        assert!(matches!(error, Error::Busy(_)), "{error:?}");
         rival.commit().await.expect("committed");
         let again = pay(&mut tx, &key, 5).await.expect("a replay");
         assert!(again.replayed());

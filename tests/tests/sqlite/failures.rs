@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_runtime::{Error, IdempotencyKey, Operation, idempotent};
 use sqlx::Executor as _;
 use sqlx::sqlite::SqliteTransaction;
 
@@ -132,4 +132,25 @@ async fn a_permanent_failure_of_a_body_that_ended_its_transaction_is_not_recorde
         assert!(matches!(error, Error::TransactionEnded), "{error:?}");
         assert_eq!(books.count(&key).await, (effects, 0), "{end}");
     }
+}
+
+#[tokio::test]
+async fn an_operation_that_records_failures_is_not_run_by_a_call_that_cannot() {
+    const PAY: Operation = Operation::new("payments", "pay").record_failures();
+    let (books, key) = (Books::open(JOURNALS[0], 1).await, key("a"));
+    let mut started = false;
+    let call = PAY.run(&books.pool, &key, &5, async |tx| {
+        started = true;
+        Ok::<_, PayError>(insert(tx, &key, 5).await?)
+    });
+    let error = refused(call.await);
+    assert!(
+        matches!(&error, Error::FailurePolicy { operation } if operation == "pay"),
+        "{error:?}"
+    );
+    assert!(!started && !error.is_retryable());
+    let run = PAY.run_recording(&books.pool, &key, &5, async |tx| {
+        Ok::<_, PayError>(insert(tx, &key, 5).await?)
+    });
+    assert!(!run.await.expect("paid").replayed());
 }

@@ -1,5 +1,7 @@
 //! Where the key and its scope come from.
 
+use std::fmt;
+
 use idem_runtime::{Error, IdempotencyKey, Scope, idempotent};
 use serde::Serialize;
 use sqlx::sqlite::SqliteTransaction;
@@ -90,6 +92,47 @@ async fn a_natural_key_is_what_names_the_effect() {
         }
     }
     assert_eq!(effects(&books).await, 2);
+}
+
+/// Written as less than it is.
+#[derive(Clone, Copy, Serialize)]
+struct Payee {
+    name: &'static str,
+    account: u64,
+}
+
+impl fmt::Display for Payee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[idempotent(namespace = "payments", key = natural(payee), skip(cents))]
+async fn by_payee(
+    tx: &mut SqliteTransaction<'_>,
+    payee: Payee,
+    cents: i64,
+) -> Result<Paid, PayError> {
+    Ok(insert(tx, &key("any"), cents).await?)
+}
+
+#[tokio::test]
+async fn parts_of_a_natural_key_that_are_written_alike_are_compared() {
+    let books = Books::open(JOURNALS[0], 1).await;
+    let [ada, another] = [1, 2].map(|account| Payee {
+        name: "Ada",
+        account,
+    });
+    by_payee(&books.pool, ada, 5).await.expect("paid");
+    assert!(
+        by_payee(&books.pool, ada, 5)
+            .await
+            .expect("a replay")
+            .replayed()
+    );
+    let error = refused(by_payee(&books.pool, another, 5).await);
+    assert!(matches!(error, Error::Mismatch(_)), "{error:?}");
+    assert_eq!(effects(&books).await, 1);
 }
 
 #[tokio::test]

@@ -62,6 +62,23 @@ async fn a_transaction_forgotten_on_a_pooled_connection_is_never_joined() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_pool_that_makes_its_connections_inside_a_transaction_is_refused() {
+    let books = Books::open(JOURNALS[0], 1).await;
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .after_connect(|conn, _| {
+            Box::pin(async move {
+                std::mem::forget(conn.begin().await?);
+                Ok(())
+            })
+        })
+        .connect_lazy_with(books.db.options().clone());
+    let error = refused(pay(&pool, &key("a"), 5).await);
+    assert!(matches!(error, Error::AlreadyInTransaction), "{error:?}");
+    assert_eq!(books.count(&key("a")).await, (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_database_is_refused_before_the_body() {
     for journal in JOURNALS {
         let books = Books::open(journal, 1).await;

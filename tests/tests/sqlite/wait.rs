@@ -1,9 +1,10 @@
 //! `on_conflict = "wait"`.
 
 use std::future;
+use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
-use sqlx::sqlite::SqliteTransaction;
+use sqlx::sqlite::{SqlitePoolOptions, SqliteTransaction};
 
 use crate::payments::{Books, Gate, JOURNALS, Paid, PayError, insert, key, refused};
 
@@ -107,4 +108,34 @@ async fn a_wait_that_is_over_is_in_flight() {
     };
     let error = refused(second);
     assert!(matches!(error, Error::InFlight { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_in_the_callers_open_transaction_is_waited_for() {
+    for journal in JOURNALS {
+        let books = Books::open(journal, 2).await;
+        let options = books.db.options().clone().busy_timeout(Duration::ZERO);
+        let impatient = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_lazy_with(options);
+        let key = key("a");
+        let mut rival = books.pool.begin().await.expect("a transaction");
+        let first = pay_patiently(&mut rival, &key, 5, async || Ok(()))
+            .await
+            .expect("paid");
+        let second = pay_patiently(&impatient, &key, 5, async || Ok(()));
+        let commit = async {
+            // Often enough for a call that is refused at once to be over.
+            for _ in 0..100 {
+                drop(impatient.acquire().await.expect("a connection"));
+                tokio::task::yield_now().await;
+            }
+            rival.commit().await.expect("committed");
+        };
+        let (second, ()) = tokio::join!(second, commit);
+        let second = second.expect("a replay");
+        assert!(second.replayed());
+        assert_eq!(*first, *second);
+        assert_eq!(books.count(&key).await, (1, 1));
+    }
 }

@@ -1,3 +1,5 @@
+//! Laws over random values.
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

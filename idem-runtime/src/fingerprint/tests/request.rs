@@ -1,3 +1,5 @@
+//! Compared parameters and their names.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

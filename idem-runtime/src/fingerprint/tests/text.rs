@@ -1,3 +1,5 @@
+//! JSON that comes as text.
+
 use super::{refused_text, text};
 use crate::error::Reason;
 

@@ -1,3 +1,5 @@
+//! What serde offers, shape by shape.
+
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;

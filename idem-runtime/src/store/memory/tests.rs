@@ -1,3 +1,5 @@
+//! The store in memory against rivals of its own.
+
 use super::*;
 use crate::error::Error;
 use crate::identity::Identity;

@@ -1,3 +1,5 @@
+//! The store in memory under the contract.
+
 use std::time::Duration;
 
 use idem_runtime::DEFAULT_TABLE;

@@ -1,3 +1,5 @@
+//! PostgreSQL under the contract.
+
 use std::time::Duration;
 
 use idem_runtime::record::Timestamp;

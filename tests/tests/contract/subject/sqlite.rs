@@ -1,3 +1,5 @@
+//! SQLite under the contract, with either journal.
+
 use std::time::Duration;
 
 use idem_runtime::record::Timestamp;

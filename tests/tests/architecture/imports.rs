@@ -1,0 +1,169 @@
+//! Which modules of the crate a source file names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{ItemMod, ItemUse, UseTree};
+
+/// The items of the crate's root that `text` names, in `use` or in place, through `crate::` or
+/// `super::`, in whatever nesting. `file` is where it stands below `src`.
+pub(crate) fn of(file: &Path, text: &str) -> BTreeSet<String> {
+    let parsed = syn::parse_file(text).expect("a source parses");
+    let mut seen = Names {
+        here: place(file),
+        found: BTreeSet::new(),
+    };
+    seen.visit_file(&parsed);
+    seen.found
+}
+
+/// The module that a file is.
+fn place(file: &Path) -> Vec<String> {
+    let mut place: Vec<String> = file
+        .with_extension("")
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if place.last().is_some_and(|last| last == "mod") || place == ["lib"] {
+        place.pop();
+    }
+    place
+}
+
+struct Names {
+    here: Vec<String>,
+    found: BTreeSet<String>,
+}
+
+impl Names {
+    /// Notes what a path of these segments leads to, if it begins in this crate.
+    fn note(&mut self, path: &[String]) {
+        let mut from: Vec<String> = match path.first().map(String::as_str) {
+            Some("crate") => Vec::new(),
+            Some("self" | "super") => self.here.clone(),
+            _ => return,
+        };
+        for segment in path {
+            match segment.as_str() {
+                "crate" | "self" => {}
+                "super" => {
+                    from.pop();
+                }
+                name => from.push(name.to_owned()),
+            }
+        }
+        self.found.extend(from.into_iter().next());
+    }
+
+    fn tree(&mut self, before: &mut Vec<String>, tree: &UseTree) {
+        match tree {
+            UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.tree(before, &path.tree);
+                before.pop();
+            }
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.tree(before, tree);
+                }
+            }
+            UseTree::Name(name) => self.leaf(before, name.ident.to_string()),
+            UseTree::Rename(name) => self.leaf(before, name.ident.to_string()),
+            UseTree::Glob(_) => self.note(before),
+        }
+    }
+
+    fn leaf(&mut self, before: &mut Vec<String>, name: String) {
+        before.push(name);
+        self.note(before);
+        before.pop();
+    }
+
+    /// What a macro is given is no syntax yet: paths are read from its tokens.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut points = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() => {
+                    points += 1;
+                    continue;
+                }
+                TokenTree::Ident(ident) if points == 2 => path.push(ident.to_string()),
+                token => {
+                    self.note(&path);
+                    path.clear();
+                    match token {
+                        TokenTree::Ident(ident) => path.push(ident.to_string()),
+                        TokenTree::Group(group) => self.tokens(group.stream()),
+                        TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+                    }
+                }
+            }
+            points = 0;
+        }
+        self.note(&path);
+    }
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        self.here.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.here.pop();
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.tree(&mut Vec::new(), &item.tree);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Vec<String> = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string())
+            .collect();
+        if segments.len() > 1 {
+            self.note(&segments);
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.tokens(call.tokens.clone());
+        visit::visit_macro(self, call);
+    }
+
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {
+        // Documentation may point anywhere.
+    }
+
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {
+        // Says who may import, and imports nothing.
+    }
+}
+
+#[test]
+fn every_way_to_name_a_module_is_read() {
+    let found = |file: &str, text: &str| of(Path::new(file), text).into_iter().collect::<Vec<_>>();
+    assert_eq!(found("a/b.rs", "use crate::{c, d::{E, f}};"), ["c", "d"]);
+    assert_eq!(found("a/b.rs", "use super::super::c;"), ["c"]);
+    assert_eq!(found("a/mod.rs", "use super::{c as d, e::*};"), ["c", "e"]);
+    assert_eq!(found("a/b.rs", "use super::c;"), ["a"]);
+    assert_eq!(
+        found("a.rs", "mod t { use super::*; use super::super::c; }"),
+        ["a", "c"]
+    );
+    assert_eq!(
+        found("a.rs", "fn f() -> crate::c::D { crate::e::f() }"),
+        ["c", "e"]
+    );
+    assert_eq!(found("a.rs", "fn f() { g!(x, [crate::c::D]); }"), ["c"]);
+    assert_eq!(
+        found("a.rs", "#[doc = \"[x](crate::c)\"] pub(crate) fn f() {}"),
+        [""; 0]
+    );
+    assert_eq!(found("lib.rs", "use self::c::D;"), ["c"]);
+}
