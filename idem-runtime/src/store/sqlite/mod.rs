@@ -7,6 +7,10 @@
 //! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
 //! release, and no record is written.
 //!
+//! **In flight** is known of the keys that run in this process, and only while they run. A record that
+//! waits in a caller's open transaction shows as a database that is busy: at once or after the
+//! connection's `busy_timeout`, [`Error::Busy`]; where the operation waits, until its time is over.
+//!
 //! Tables are named with their schema (`main.` by default), so that a temporary table of the same
 //! name is not in the way.
 
