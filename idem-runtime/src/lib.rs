@@ -1,6 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
-    not(any(feature = "memory", feature = "postgres", feature = "sqlite")),
+    not(any(
+        feature = "memory",
+        feature = "mysql",
+        feature = "postgres",
+        feature = "sqlite"
+    )),
     allow(dead_code, reason = "without a store there is nothing that asks it")
 )]
 

@@ -20,6 +20,12 @@ pub fn postgres() -> &'static str {
     include_str!("../migrations/postgres/0001_idem_record.sql")
 }
 
+/// The migration for MySQL 8.0.16 and later and MariaDB 10.6 and later, for the default table.
+#[cfg(feature = "mysql")]
+pub fn mysql() -> &'static str {
+    include_str!("../migrations/mysql/0001_idem_record.sql")
+}
+
 /// The migration for SQLite 3.37 and later, for the default table.
 #[cfg(feature = "sqlite")]
 pub fn sqlite() -> &'static str {

@@ -3,6 +3,7 @@
 //! - [`postgres::Database`] is a database of its own on the run's PostgreSQL server, and
 //!   [`postgres::Cluster`] a whole server for a test that stops, crashes or replicates one.
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
+//! - [`mysql::Database`], [`mysql::Server`] and [`mysql::Observer`] are the same on MariaDB.
 //! - [`sqlite::Sqlite`] is a database file of its own.
 //! - [`torture`] is a client under a nemesis, and the checker of what is left.
 //! - [`gate::Gate`] stops a body, [`proxy::Proxy`] a COMMIT, and [`cut::cut`] a future, where a test
@@ -13,6 +14,7 @@
 
 pub mod cut;
 pub mod gate;
+pub mod mysql;
 pub mod postgres;
 pub mod proxy;
 pub mod sqlite;

@@ -1,17 +1,54 @@
-//! A link to PostgreSQL that can fail at a COMMIT.
+//! A link to a database that can fail at a COMMIT.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The end of a simple query that commits, as it goes over the wire.
-const COMMIT: &[u8] = b"COMMIT\0";
+/// The options of a connection that may lead through a [`Proxy`].
+pub trait Route: Clone {
+    /// The end of a query that commits, as it goes over the wire.
+    const COMMIT: &'static [u8];
+
+    /// Host and port of the server.
+    fn target(&self) -> (String, u16);
+
+    /// The same, by this port of this machine, and in the clear.
+    #[must_use]
+    fn by(&self, port: u16) -> Self;
+}
+
+impl Route for PgConnectOptions {
+    const COMMIT: &'static [u8] = b"COMMIT\0";
+
+    fn target(&self) -> (String, u16) {
+        (self.get_host().to_owned(), self.get_port())
+    }
+
+    fn by(&self, port: u16) -> Self {
+        let options = self.clone().host("127.0.0.1").port(port);
+        options.ssl_mode(PgSslMode::Disable)
+    }
+}
+
+impl Route for MySqlConnectOptions {
+    const COMMIT: &'static [u8] = b"\x03COMMIT";
+
+    fn target(&self) -> (String, u16) {
+        (self.get_host().to_owned(), self.get_port())
+    }
+
+    fn by(&self, port: u16) -> Self {
+        let options = self.clone().host("127.0.0.1").port(port);
+        options.ssl_mode(MySqlSslMode::Disabled)
+    }
+}
 
 /// What happens to the next COMMIT. Every other message passes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,37 +70,38 @@ pub enum Fate {
 
 /// Forwards connections to a server. Dropping it cuts them all.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct Proxy<O = PgConnectOptions> {
     address: SocketAddr,
-    server: PgConnectOptions,
+    server: O,
     shared: Arc<Shared>,
     accepting: JoinHandle<()>,
 }
 
 #[derive(Debug)]
 struct Shared {
+    commit: &'static [u8],
     fate: Mutex<Fate>,
     /// How many COMMITs met their fate.
     met: watch::Sender<u32>,
     cut: watch::Sender<bool>,
 }
 
-impl Proxy {
+impl<O: Route> Proxy<O> {
     /// Listens on a port of its own for a server that is reached by TCP.
     ///
     /// # Panics
     ///
     /// There is no port to listen on.
-    pub async fn to(server: &PgConnectOptions) -> Self {
+    pub async fn to(server: &O) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = listener.local_addr().expect("a bound socket");
         let shared = Arc::new(Shared {
+            commit: O::COMMIT,
             fate: Mutex::new(Fate::Pass),
             met: watch::Sender::new(0),
             cut: watch::Sender::new(false),
         });
-        let target = (server.get_host().to_owned(), server.get_port());
-        let accepting = tokio::spawn(accept(listener, target, Arc::clone(&shared)));
+        let accepting = tokio::spawn(accept(listener, server.target(), Arc::clone(&shared)));
         Self {
             address,
             server: server.clone(),
@@ -73,14 +111,12 @@ impl Proxy {
     }
 
     /// The options of a connection through this link.
-    pub fn options(&self) -> PgConnectOptions {
-        self.server
-            .clone()
-            .host("127.0.0.1")
-            .port(self.address.port())
-            .ssl_mode(PgSslMode::Disable)
+    pub fn options(&self) -> O {
+        self.server.by(self.address.port())
     }
+}
 
+impl<O> Proxy<O> {
     /// Decides about the next COMMIT.
     pub fn next_commit(&self, fate: Fate) {
         *self.fate() = fate;
@@ -110,7 +146,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl<O> Drop for Proxy<O> {
     fn drop(&mut self) {
         self.cut();
     }
@@ -119,7 +155,7 @@ impl Drop for Proxy {
 impl Shared {
     /// The fate of this message; it befalls one COMMIT only.
     fn fate_of(&self, message: &[u8]) -> Fate {
-        if !message.ends_with(COMMIT) {
+        if !message.ends_with(self.commit) {
             return Fate::Pass;
         }
         let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);

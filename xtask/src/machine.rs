@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, bouncer, is_root};
+use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb};
 
 use crate::Outcome;
 use crate::cargo::{run, target};
@@ -92,6 +92,19 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
     bouncer::find()?;
     Ok(())
+}
+
+/// Sees to the programs of a MariaDB server and finds them.
+pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
+    match mariadb::Binaries::find() {
+        Ok(found) => Ok(found),
+        // What the user said is not overruled by an installation.
+        Err(error) if env::var_os(mariadb::Binaries::VARIABLE).is_some() => Err(error.into()),
+        Err(_) => {
+            without_a_running_service("mariadb", || install(&["mariadb-server"]))?;
+            Ok(mariadb::Binaries::find()?)
+        }
+    }
 }
 
 fn compiler_works() -> bool {

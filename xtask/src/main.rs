@@ -8,6 +8,7 @@ mod features;
 mod ide;
 mod machine;
 mod test;
+mod torture;
 
 use std::env;
 use std::error::Error;
@@ -22,11 +23,15 @@ usage: cargo xtask <command>
 commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
+  torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
+                  clients under a nemesis, and a checker of what is left (`torture help`)
   bench compile   what the attribute costs a build, against handlers written by hand
   ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
 
 environment:
   DATABASE_URL    test on this PostgreSQL server (postgres://…) and start none
+  MYSQL_URL       test on this MySQL or MariaDB server (mysql://…)
+  MARIADB_BIN     the directory of mariadbd, if it is not found by itself
   PG_BIN          the directory of initdb, if it is not found by itself
   RUST_ANALYZER   the rust-analyzer that `ide` runs, instead of building one
   IDEM_DENY_ADVISORIES=1  `check` also asks the advisory database, over the network";
@@ -36,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
+        Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
         Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {

@@ -1,10 +1,11 @@
-//! `cargo xtask test`: all tests, on one PostgreSQL server of the machine's version and one of the newest.
+//! `cargo xtask test`: all tests, on one PostgreSQL server of the machine's version and one of the newest, and on one
+//! MariaDB server.
 
 use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
-use idem_tests_cluster::{Binaries, Cluster, Options, Template};
+use idem_tests_cluster::{Binaries, Cluster, Options, Template, mariadb};
 
 use crate::cargo::{APART, Steps, cargo, has, workspace};
 use crate::{Outcome, machine};
@@ -59,6 +60,7 @@ struct Server {
     variables: Vec<(&'static str, OsString)>,
     /// Stopped and removed when the run is over.
     own: Vec<(Cluster, Template)>,
+    mariadb: Option<(mariadb::Server, mariadb::Template)>,
 }
 
 impl Server {
@@ -66,7 +68,9 @@ impl Server {
         let mut server = Self {
             variables: vec![(Binaries::VARIABLE_OF_18, newest.dir().into())],
             own: Vec::new(),
+            mariadb: None,
         };
+        server.start_mariadb()?;
         let template = Template::create_by(newest)?;
         server.start("IDEM_TEST_POSTGRES_18", template)?;
         if env::var_os("DATABASE_URL").is_some_and(|url| !url.is_empty()) {
@@ -90,6 +94,19 @@ impl Server {
         self.variables
             .push((variable, cluster.url("postgres").into()));
         self.own.push((cluster, template));
+        Ok(())
+    }
+
+    fn start_mariadb(&mut self) -> Outcome {
+        // The tests that crash a server start their own even for a user who brings one.
+        machine::provide_mariadb()?;
+        let template = mariadb::Template::create()?;
+        self.variables
+            .push((mariadb::Template::VARIABLE, template.path().into()));
+        let server = template.start(&mariadb::Options::new())?;
+        self.variables
+            .push(("IDEM_TEST_MYSQL", server.url("mysql").into()));
+        self.mariadb = Some((server, template));
         Ok(())
     }
 

@@ -13,7 +13,8 @@ use crate::outcome::{Decision, decide};
 use crate::policy::OnConflict;
 use crate::record::AttemptId;
 use crate::spec::Operation;
-use crate::store::{Ask, Backend, Held, Session};
+use crate::store::running::Running;
+use crate::store::{Ask, Backend, Held, Seen, Session};
 
 /// The right to run one body, and the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
@@ -59,10 +60,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
-    let patience = match operation.policy().on_conflict {
-        OnConflict::Wait(wait) if identity.is_some() => Some(wait),
-        OnConflict::Wait(_) | OnConflict::Reject => None,
-    };
+    let patience = patience(&operation).filter(|_| identity.is_some());
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
@@ -84,11 +82,16 @@ pub(super) async fn attempt<'u, DB: Backend>(
                 ask.home.name = seen.home.clone().or(ask.home.name.take());
                 let (sighting, held) = seen.split(ask.clone());
                 match decide(sighting, request.question()) {
-                    Decision::Run { .. } => running = held.running,
+                    Decision::Run { replaces, .. } => {
+                        ask.met = replaces.is_some();
+                        running = held.running;
+                    }
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
-            Err(error) if comes_again::<DB>(&error, state, patience) => return Ok(Attempt::Again),
+            Err(error) if comes_again::<DB>(&error, own, state, patience) => {
+                return Ok(Attempt::Again);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -101,12 +104,13 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && comes_again::<DB>(&error, state, patience) => {
-            state.armed = false;
+        Err(error) if own && comes_again::<DB>(&error, own, state, patience) => {
+            state.unclear = true;
             return Ok(Attempt::Again);
         }
         Err(error) if own && !pooled => {
             // The connection is the caller's: the next step hands it back outside any transaction.
+            state.unclear = true;
             state.failed = Some(error);
             return Ok(Attempt::Again);
         }
@@ -119,7 +123,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
         fingerprint: request.fingerprint(),
         request: request.recorded_request().map(<[u8]>::to_vec),
     };
-    let mut claim = Claim {
+    let claim = Claim {
         depth: depth::<DB>(&tx),
         tx,
         state,
@@ -129,14 +133,29 @@ pub(super) async fn attempt<'u, DB: Backend>(
         attempt: 1,
         sheet,
     };
-    let Some((ask, seen)) = ask.zip(seen) else {
-        return Ok(Attempt::Claimed(claim));
-    };
+    match ask.zip(seen) {
+        Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
+        None => Ok(Attempt::Claimed(claim)),
+    }
+}
+
+/// In the transaction: what claiming showed, what it means, and the last steps before the body.
+async fn look_and_decide<'u, DB: Backend>(
+    mut claim: Claim<'u, DB>,
+    ask: Ask,
+    seen: Result<Seen, Error>,
+    running: Option<Running>,
+    request: &Request,
+    recording: bool,
+) -> Result<Attempt<'u, DB>, Error> {
+    let operation = claim.sheet.operation;
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            return if comes_again::<DB>(&error, claim.state, patience) {
+            // The body has not run: all of it may begin again.
+            let patience = patience(&operation);
+            return if comes_again::<DB>(&error, claim.own, claim.state, patience) {
                 Ok(Attempt::Again)
             } else {
                 Err(error)
@@ -145,33 +164,38 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (sighting, mut held) = seen.split(ask);
     held.running = held.running.or(running);
-    match decide(sighting, request.question()) {
+    let decision = match decide(sighting, request.question()) {
         Decision::Run { replaces, attempt } => {
             match prepare(&mut *claim.tx, &held, recording).await {
                 Ok(()) => {
                     (claim.replaces, claim.attempt) = (replaces, attempt);
                     claim.held = Some(held);
-                    Ok(Attempt::Claimed(claim))
+                    return Ok(Attempt::Claimed(claim));
                 }
+                Err(refusal @ Error::InFlight { .. }) => Decision::Refuse(refusal),
                 Err(error) => {
                     roll_back(claim.tx, claim.state).await;
-                    Err(error)
+                    return Err(error);
                 }
             }
         }
-        decision => {
-            roll_back(claim.tx, claim.state).await;
-            Ok(wait_or(decision, claim.state, &operation))
-        }
-    }
+        decision => decision,
+    };
+    roll_back(claim.tx, claim.state).await;
+    Ok(wait_or(decision, claim.state, &operation))
 }
 
 /// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
 /// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
 /// from view may be an open transaction of the caller's, and all that shows of it is that the
 /// database is busy.
-fn comes_again<DB: Backend>(error: &Error, state: &mut State, patience: Option<Duration>) -> bool {
-    (DB::is_momentary(error) && state.hold_on())
+fn comes_again<DB: Backend>(
+    error: &Error,
+    own: bool,
+    state: &mut State,
+    patience: Option<Duration>,
+) -> bool {
+    (own && DB::is_momentary(error) && state.hold_on())
         || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
 }
 
@@ -197,10 +221,13 @@ async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Resul
 
 /// What the last attempt left to do: hand a connection back, or wait without one.
 async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
-    if let Some(error) = unit.state.failed.take() {
+    if unit.state.unclear {
         let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
         DB::clear(conn).await;
+        unit.state.unclear = false;
         unit.state.armed = false;
+    }
+    if let Some(error) = unit.state.failed.take() {
         return Err(error);
     }
     if let Some(pause) = unit.state.pause.take() {
@@ -216,6 +243,14 @@ async fn prepare<S: Session>(conn: &mut S, held: &Held, recording: bool) -> Resu
         conn.verify(held).await?;
     }
     conn.mark(held, recording).await
+}
+
+/// How long a call waits for the attempt in flight, if it does.
+fn patience(operation: &Operation) -> Option<Duration> {
+    match operation.policy().on_conflict {
+        OnConflict::Wait(wait) => Some(wait),
+        OnConflict::Reject => None,
+    }
 }
 
 fn wait_or<'u, DB: Backend>(

@@ -33,7 +33,7 @@ mod sealed {
 ///
 /// Prefer a pool, or a `&mut PoolConnection`, over a bare connection where a call may be dropped
 /// half-way (a timeout, a client that hangs up): one dropped while BEGIN is on its way leaves a bare
-/// PostgreSQL connection inside a transaction that sqlx does not know of, and there is nobody to
+/// PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and there is nobody to
 /// close it. The library's next call on it says [`Error::AlreadyInTransaction`](crate::Error) and
 /// clears it; other code would write into that transaction.
 #[diagnostic::on_unimplemented(
@@ -90,4 +90,5 @@ macro_rules! begin_on_connection {
 }
 
 begin_on_connection!("postgres", sqlx::Postgres, sqlx::PgConnection);
+begin_on_connection!("mysql", sqlx::MySql, sqlx::MySqlConnection);
 begin_on_connection!("sqlite", sqlx::Sqlite, sqlx::SqliteConnection);

@@ -31,14 +31,16 @@ pub(super) struct State {
     pub(super) irreplaceable: bool,
     /// Wait this long, without a connection, before the next attempt.
     pub(super) pause: Option<Duration>,
-    /// When waiting for another attempt ends.
+    /// When waiting for an attempt in flight ends.
     deadline: Option<Instant>,
-    /// When holding on for momentary locks ends.
-    momentary: Option<Instant>,
+    /// When trying again after momentary locks ends.
+    held_up: Option<Instant>,
     /// How often this call has waited.
     pub(super) waits: u32,
     /// How many pooled connections came inside a transaction that somebody forgot on them.
     pub(super) unfit: u32,
+    /// Whether a BEGIN that failed may have left something on the connection.
+    pub(super) unclear: bool,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
     pub(super) failed: Option<Error>,
 }
@@ -46,31 +48,29 @@ pub(super) struct State {
 impl State {
     /// Whether to try again after a momentary lock; arranges the pause.
     pub(super) fn hold_on(&mut self) -> bool {
-        let deadline = *self
-            .momentary
-            .get_or_insert_with(|| Instant::now() + HOLD_ON);
-        self.pause_before(deadline)
+        let until = *self.held_up.get_or_insert_with(|| Instant::now() + HOLD_ON);
+        self.pause_until(until)
     }
 
     /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
     pub(super) fn wait(&mut self, wait: Duration) -> bool {
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
-        self.pause_before(deadline)
+        let until = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        self.pause_until(until)
     }
 
-    fn pause_before(&mut self, deadline: Instant) -> bool {
-        let now = Instant::now();
-        if now >= deadline {
+    fn pause_until(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return false;
         }
-        self.pause = Some(pause(self.waits).min(deadline - now));
+        self.pause = Some(pause(self.waits).min(left));
         self.waits = self.waits.saturating_add(1);
         true
     }
 }
 
-/// How long a call tries again where the database does not wait by itself (SQLite's shared cache):
-/// 5 seconds.
+/// How long a call tries again where the database does not wait by itself (SQLite's shared cache) or
+/// must not (MySQL's claim): 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
 
 /// How many pooled connections that come inside a transaction are closed before the pool itself is
@@ -174,7 +174,7 @@ mod tests {
         let mut state = State::default();
         assert!(state.hold_on());
         assert!(state.wait(HOLD_ON * 2));
-        let times = (state.momentary.unwrap(), state.deadline.unwrap());
+        let times = (state.held_up.unwrap(), state.deadline.unwrap());
         assert!(times.0 + HOLD_ON <= times.1);
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct DatabaseError(sqlx::Error);
 
 impl DatabaseError {
-    /// The vendor's code (SQLSTATE on PostgreSQL, the extended result code on SQLite), if the
+    /// The vendor's code (SQLSTATE on PostgreSQL, MySQL and MariaDB, the extended result code on SQLite), if the
     /// server sent one.
     pub fn code(&self) -> Option<String> {
         self.0

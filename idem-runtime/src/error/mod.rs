@@ -82,7 +82,8 @@ pub enum Error {
     /// The connection was inside a transaction that sqlx does not know of.
     ///
     /// On PostgreSQL that transaction has been rolled back (BEGIN inside one is only a warning
-    /// there, so it is found out late); on SQLite it is as it was.
+    /// there, so it is found out late), and on MySQL too, where it may be what a call that was
+    /// dropped has left; on SQLite it is as it was.
     #[error(
         "the connection was already inside a transaction begun outside sqlx: pass the `Transaction` itself"
     )]

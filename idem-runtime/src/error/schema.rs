@@ -14,7 +14,7 @@ pub enum SchemaFault {
     },
 
     /// No unique index arbitrates: unique, valid, immediate, non-partial, on exactly (namespace,
-    /// scope, key).
+    /// scope, key). On MySQL and MariaDB it is the primary key, which no session can switch off.
     #[error(
         "table `{table}` has no unique, valid, immediate, non-partial index on exactly (namespace, scope, key)"
     )]
@@ -23,13 +23,21 @@ pub enum SchemaFault {
         table: String,
     },
 
-    /// The table does not survive a crash or a session: temporary or unlogged.
-    #[error("table `{table}` is {found}: it must be a permanent, ordinary or partitioned table")]
+    /// The table does not survive a crash or a session (temporary, unlogged), is none, or is of a
+    /// kind whose keys must have more columns (partitioned, on MySQL and MariaDB).
+    #[error("table `{table}` is {found}: it must be a permanent, ordinary table")]
     NotPermanent {
         /// The table checked.
         table: String,
         /// What it is instead.
         found: &'static str,
+    },
+
+    /// The table's engine (MySQL, MariaDB) keeps no transactions with row locks.
+    #[error("table `{table}` must be of the engine InnoDB")]
+    NotTransactional {
+        /// The table checked.
+        table: String,
     },
 
     /// A column is missing or does not fit.

@@ -14,7 +14,7 @@ pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
 /// types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database that idem supports, or its feature is off",
-    note = "turn on the feature of idem-runtime that is named after the database: `postgres` or `sqlite`"
+    note = "turn on the feature of idem-runtime that is named after the database: `postgres`, `mysql` or `sqlite`"
 )]
 pub trait Backend: Database<Connection: Session> {
     /// What `pool` knows of its connections that they cannot tell themselves.

@@ -169,7 +169,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
     /// good; the claim is gone all the same.
     pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
-        self.conn.release(claim.held).await
+        let ask = claim.held.ask.clone();
+        let released = self.conn.release(claim.held).await;
+        self.or_withdraw(&ask, released).await
     }
 
     /// Reads a record, expired or not, for operators and status pages.
@@ -221,11 +223,22 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             replaces: claim.replaces,
             attempt: claim.attempt,
         };
-        self.conn.unmark(&claim.held, false).await?;
-        match self.conn.write(&claim.held, &entry).await? {
+        let written = match self.conn.unmark(&claim.held, false).await {
+            Ok(()) => self.conn.write(&claim.held, &entry).await,
+            Err(error) => Err(error),
+        };
+        match self.or_withdraw(&claim.held.ask, written).await? {
             Written::Done => Ok(()),
             Written::Rival => Err(Error::FreshTransactionNeeded),
         }
+    }
+
+    /// A claim whose transaction the caller ended without it is given up, whatever it left.
+    async fn or_withdraw<T>(&mut self, ask: &Ask, ended: Result<T, Error>) -> Result<T, Error> {
+        if matches!(ended, Err(Error::TransactionEnded)) {
+            self.conn.withdraw(ask).await?;
+        }
+        ended
     }
 }
 

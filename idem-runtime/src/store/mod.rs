@@ -3,6 +3,8 @@
 
 mod backend;
 mod bound;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod row;
 #[cfg_attr(
     not(feature = "sqlite"),
     allow(dead_code, reason = "SQLite alone has no lock to try")
@@ -10,9 +12,13 @@ mod bound;
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod unbroken;
 
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

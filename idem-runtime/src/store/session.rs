@@ -1,6 +1,6 @@
 //! What the engine and the plain store ask of a connection, whatever the database.
 //!
-//! Three honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
+//! Honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
 //! protocol has one home.
 
 use std::future::Future;
@@ -21,12 +21,19 @@ pub struct Ask {
         not(any(feature = "postgres", feature = "sqlite")),
         allow(
             dead_code,
-            reason = "a store in memory has no place where names may not go"
+            reason = "only PostgreSQL and SQLite have a place where names may not go"
         )
     )]
     pub(crate) mark: Mark,
     pub(crate) attempt_id: AttemptId,
     pub(crate) home: Home,
+    /// Whether the look before the transaction has met a spent record: then that row is to be
+    /// claimed, where a row is the claim.
+    #[cfg_attr(
+        not(feature = "mysql"),
+        allow(dead_code, reason = "only on MySQL a row is the claim")
+    )]
+    pub(crate) met: bool,
 }
 
 /// What only a pool knows of its connections.
@@ -61,6 +68,7 @@ impl Ask {
             mark,
             attempt_id: AttemptId::random(),
             home: Home::default(),
+            met: false,
         }
     }
 
@@ -69,6 +77,7 @@ impl Ask {
     pub(crate) fn anew(&self) -> Self {
         Self {
             attempt_id: AttemptId::random(),
+            met: false,
             ..self.clone()
         }
     }
@@ -76,7 +85,7 @@ impl Ask {
     /// The name of the savepoint before the body: no other attempt's, and nothing but letters and
     /// hex.
     #[cfg_attr(
-        not(any(feature = "postgres", feature = "sqlite")),
+        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
         allow(dead_code, reason = "a store in memory needs no savepoint")
     )]
     pub(crate) fn savepoint(&self) -> String {
@@ -97,6 +106,8 @@ pub struct Seen {
     pub(crate) snapshot: bool,
     /// Whether this table is known to be fit to arbitrate.
     pub(crate) verified: bool,
+    /// Whether claiming has put a placeholder where the record will be.
+    pub(crate) placeholder: bool,
     /// Keeps other attempts of this process away, where the database has no lock to try.
     pub(crate) running: Option<Running>,
     /// The database looked at, where its name is known: SQLite's file.
@@ -116,6 +127,7 @@ impl Seen {
             place: self.place,
             snapshot: self.snapshot,
             verified: self.verified,
+            placeholder: self.placeholder,
             running: self.running,
         };
         (sighting, held)
@@ -133,6 +145,11 @@ pub struct Held {
     pub(crate) place: i64,
     pub(crate) snapshot: bool,
     pub(crate) verified: bool,
+    #[cfg_attr(
+        not(feature = "mysql"),
+        allow(dead_code, reason = "only on MySQL a row is the claim")
+    )]
+    pub(crate) placeholder: bool,
     #[allow(dead_code, reason = "held for its Drop")]
     pub(crate) running: Option<Running>,
 }
@@ -209,6 +226,12 @@ pub trait Session: sealed::Sealed + Send {
 
     /// Gives a claim back inside its transaction.
     fn release(&mut self, held: Held) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// After a claim's transaction was ended without it: takes back what it left for others to see.
+    fn withdraw(&mut self, ask: &Ask) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = ask;
+        async { Ok(()) }
+    }
 
     /// Deletes up to `limit` expired records of every namespace; returns how many.
     fn purge(&mut self, table: &str, limit: u32)

@@ -1,4 +1,4 @@
-//! The account that runs the server: `initdb` and `postgres` refuse to work for root.
+//! The account that runs the servers: they and their installers refuse to work for root.
 
 use std::fs;
 use std::io;
@@ -21,15 +21,16 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account to which root steps down: `postgres` if there is one, else `nobody`.
+    /// The account to which root steps down: the first there is of `postgres`,
+    /// `mysql` and `nobody`.
     pub(crate) fn unprivileged() -> io::Result<Self> {
         let passwd = fs::read_to_string("/etc/passwd")?;
-        ["postgres", "nobody"]
+        ["postgres", "mysql", "nobody"]
             .into_iter()
             .find_map(|name| Self::named(name, &passwd))
             .ok_or_else(|| {
                 io::Error::other(
-                    "PostgreSQL does not run as root, and /etc/passwd has neither `postgres` nor `nobody`",
+                    "no server runs as root, and /etc/passwd has none of `postgres`, `mysql` and `nobody`",
                 )
             })
     }

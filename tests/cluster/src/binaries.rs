@@ -98,7 +98,7 @@ impl Binaries {
 
     /// A shell that serves by these programs.
     pub(crate) fn keeper(&self) -> io::Result<Keeper> {
-        Keeper::run(include_str!("keeper.sh"), self.dir())
+        Keeper::run(include_str!("keeper.sh"), &[self.dir()])
     }
 
     // A client-only installation has the directory, and `pg_config`, without a server.

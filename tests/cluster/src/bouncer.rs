@@ -32,7 +32,7 @@ impl Bouncer {
     pub fn start(server: u16, pool_size: u32) -> io::Result<Self> {
         let mut attempts = 0;
         loop {
-            let mut keeper = Keeper::run(include_str!("bouncer.sh"), &find()?)?;
+            let mut keeper = Keeper::run(include_str!("bouncer.sh"), &[&find()?])?;
             let port = free_port()?;
             let settings = settings(keeper.dir(), server, port, pool_size);
             fs::write(keeper.dir().join("pgbouncer.ini"), settings)?;

@@ -19,12 +19,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs `script`, with the path of the server's program or programs as its argument.
-    pub(crate) fn run(script: &str, programs: &Path) -> io::Result<Self> {
+    /// Runs `script`, with the paths of the server's programs as its arguments.
+    pub(crate) fn run(script: &str, programs: &[&Path]) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command
             .args(["-c", script, "keeper"])
-            .arg(programs)
+            .args(programs)
             // The account that is stepped down to may not be allowed to look at the present one.
             .current_dir("/")
             .stdin(Stdio::piped())

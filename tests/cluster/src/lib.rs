@@ -1,4 +1,4 @@
-//! A private PostgreSQL server for one test process, started from the machine's own binaries.
+//! Private database servers for one test process, started from the machine's own binaries.
 //!
 //! A [`Cluster`] has its own directory, socket and port and shares nothing with a server that
 //! may already run on the machine. It ends with the process that started it, whatever ends that
@@ -14,6 +14,7 @@ mod binaries;
 pub mod bouncer;
 mod cluster;
 mod keeper;
+pub mod mariadb;
 mod options;
 mod template;
 

@@ -1,170 +1,258 @@
-//! A client: calls, and calls again until it has an answer.
+//! A client process: several callers, each of which calls, and calls again until it is answered.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
+use std::{fmt, future, panic, thread};
 
-use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
-use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
-use sqlx::postgres::{PgPoolOptions, PgTransaction};
+use idem_runtime::{Error, fast_check};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{sleep, timeout};
 
-use super::history::Log;
-use super::{ACCOUNTS, choice};
+use super::calls::{Call, Refused};
+use super::engine::Engine;
+use super::handlers::{Asking, Bank, ON_PURPOSE, Planted, answer};
+use super::history::{Answer, Event, Log};
+use super::{Fault, choice};
 
-/// A fault built in on purpose, which the checker must find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
-    /// None.
-    Nothing,
-    /// The body writes on a connection of its own: effect and record in two transactions.
-    EffectElsewhere,
-    /// No lock is tried, and the table has lost its constraint since it was verified.
-    NoConstraint,
+/// Callers in one client.
+pub const CALLERS: u64 = 4;
+/// How long a caller waits for the answer to one try. A link can swallow it.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How many tries tell of a call that never ends.
+const TRIES: u64 = 5_000;
+
+/// What a client is to do.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// The database.
+    pub url: String,
+    /// Where the callers' logs are.
+    pub logs: PathBuf,
+    /// Which client.
+    pub client: u64,
+    /// The run's seed.
+    pub seed: u64,
+    /// How many calls each caller makes.
+    pub calls: u64,
+    /// How many keys there are.
+    pub keys: u64,
+    /// The fault in its handlers.
+    pub planted: Planted,
 }
 
-impl Planted {
-    /// The fault of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Nothing, Self::EffectElsewhere, Self::NoConstraint]
-            .into_iter()
-            .find(|planted| format!("{planted:?}") == name)
+impl Errand {
+    /// As arguments of a process, in the order of [`parse`](Self::parse).
+    pub fn arguments(&self) -> [String; 7] {
+        [
+            self.url.clone(),
+            self.logs.display().to_string(),
+            self.client.to_string(),
+            self.seed.to_string(),
+            self.calls.to_string(),
+            self.keys.to_string(),
+            format!("{:?}", self.planted),
+        ]
+    }
+
+    /// Reads the arguments of a process.
+    ///
+    /// # Errors
+    /// They are not those of [`arguments`](Self::arguments).
+    pub fn parse(arguments: &[String]) -> Result<Self, Fault> {
+        let [url, logs, client, seed, calls, keys, planted] = arguments else {
+            return Err("a client wants URL LOGS CLIENT SEED CALLS KEYS PLANTED".into());
+        };
+        Ok(Self {
+            url: url.clone(),
+            logs: logs.into(),
+            client: client.parse()?,
+            seed: seed.parse()?,
+            calls: calls.parse()?,
+            keys: keys.parse()?,
+            planted: Planted::named(planted).ok_or("no such fault to plant")?,
+        })
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct Transfer {
-    from: i64,
-    to: i64,
-    amount: i64,
+/// How many calls this client has answers to, and whether it shall make more.
+#[derive(Default)]
+struct Shift {
+    answered: AtomicU64,
+    over: AtomicBool,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
-struct Done {
-    id: i64,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum TransferError {
-    #[error(transparent)]
-    Idempotency(#[from] Error),
-    #[error(transparent)]
-    Database(#[from] sqlx::Error),
-    #[error("the bank declines")]
-    Declined,
-    #[error("the bank does not answer")]
-    BankDown,
-}
-
-impl Failure for TransferError {
-    fn to_failure(&self) -> Option<StoredFailure> {
-        matches!(self, Self::Declined).then(|| StoredFailure::new("Declined", self.to_string()))
-    }
-
-    fn from_failure(_: StoredFailure) -> Self {
-        Self::Declined
+impl Shift {
+    /// Tells the arena, on a line, how many calls are answered.
+    fn tell(&self, more: u64) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let answered = self.answered.fetch_add(more, Ordering::SeqCst) + more;
+        writeln!(out, "{answered}")?;
+        out.flush()
     }
 }
 
-/// What else the body does.
-#[derive(Clone, Copy)]
-struct Fate {
-    declines: bool,
-    bank_down: bool,
-}
-
-#[idempotent(namespace = "torture", failures = "record", skip(fate, elsewhere))]
-async fn transfer(
-    tx: &mut PgTransaction<'_>,
-    key: &IdempotencyKey,
-    cmd: &Transfer,
-    fate: Fate,
-    elsewhere: Option<&PgPool>,
-) -> Result<Done, TransferError> {
-    let mut other = None;
-    if let Some(pool) = elsewhere {
-        other = Some(pool.acquire().await?);
-    }
-    let conn = other.as_deref_mut().unwrap_or(&mut **tx);
-    // In the order of their ids, so that two transfers do not wait for each other in a circle.
-    let mut moves = [(cmd.from, -cmd.amount), (cmd.to, cmd.amount)];
-    moves.sort_unstable();
-    for (account, amount) in moves {
-        sqlx::query("UPDATE account SET balance = balance + $2 WHERE id = $1")
-            .bind(account)
-            .bind(amount)
-            .execute(&mut *conn)
-            .await?;
-    }
-    let id = sqlx::query_scalar("INSERT INTO transfer (key, amount) VALUES ($1, $2) RETURNING id")
-        .bind(key.as_str())
-        .bind(cmd.amount)
-        .fetch_one(&mut *conn)
-        .await?;
-    match fate {
-        Fate { declines: true, .. } => Err(TransferError::Declined),
-        Fate {
-            bank_down: true, ..
-        } => Err(TransferError::BankDown),
-        Fate { .. } => Ok(Done { id }),
-    }
-}
-
-/// What the key number `n` asks for.
-fn command(n: u64) -> Transfer {
-    let from = choice(n, 1) % ACCOUNTS;
-    let to = (from + 1 + choice(n, 2) % (ACCOUNTS - 1)) % ACCOUNTS;
-    Transfer {
-        from: from.cast_signed(),
-        to: to.cast_signed(),
-        amount: (choice(n, 3) % 50).cast_signed() + 1,
-    }
-}
-
-/// Makes `calls` calls over `keys` keys, and writes down what it sees.
+/// Runs the callers to their end, or until the standard input is closed.
 ///
 /// # Errors
-/// Those of the log; everything the database does is part of the game.
-pub async fn run(
-    url: &str,
-    log: &Path,
-    seed: u64,
-    calls: u64,
-    keys: u64,
-    planted: Planted,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let pool = PgPoolOptions::new().max_connections(4).connect_lazy(url)?;
-    let mut log = Log::open(log)?;
-    for place in 0..calls {
-        let n = choice(seed, place * 4) % keys;
-        let key = format!("key-{n}");
-        let mut cmd = command(n);
-        let changed = choice(seed, place * 4 + 1).is_multiple_of(20);
-        cmd.amount += i64::from(changed) * 1_000;
-        log.write(&format!("call {key}"))?;
-        let mut tries = 0;
-        let answer = loop {
-            let fate = Fate {
-                declines: n.is_multiple_of(10),
-                bank_down: choice(seed, place * 4 + 2 + tries).is_multiple_of(7),
-            };
-            let elsewhere = (planted == Planted::EffectElsewhere).then_some(&pool);
-            let asked = key.parse::<IdempotencyKey>()?.global();
-            match transfer(&pool, &asked, &cmd, fate, elsewhere).await {
-                Ok(done) => break format!("ok {key} {}", done.id),
-                Err(TransferError::Declined) => break format!("declined {key}"),
-                Err(TransferError::Idempotency(Error::Mismatch(_))) => {
-                    break format!("mismatch {key}");
-                }
-                Err(TransferError::Idempotency(error)) if !error.is_retryable() => {
-                    break format!("forbidden {key} {error:?}");
-                }
-                // In flight, lost, busy, gone, or the bank: the same call again.
-                Err(_) => tries += 1,
-            }
-            // A client's back-off: nothing waits for it.
-            tokio::time::sleep(Duration::from_millis(choice(seed, place ^ tries) % 20)).await;
+/// Those of the logs, and calls that are never answered.
+pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
+    // One client in four has no fast check: the database alone is its arbiter.
+    fast_check::set(errand.client % 4 != 3);
+    keep_silent_on_purpose();
+    let shift = Arc::new(Shift::default());
+    let watched = Arc::clone(&shift);
+    thread::spawn(move || {
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        watched.over.store(true, Ordering::SeqCst);
+    });
+    let bank = E::bank(&errand.url)?;
+    let errand = Arc::new(errand);
+    let mut callers = JoinSet::new();
+    for n in 0..CALLERS {
+        let path = errand.logs.join(format!("{}-{n}.log", errand.client));
+        let (log, answered) = Log::resume(&path)?;
+        shift.tell(answered)?;
+        let caller = Caller {
+            bank: bank.clone(),
+            seed: choice(errand.seed, errand.client * CALLERS + n),
+            errand: Arc::clone(&errand),
+            shift: Arc::clone(&shift),
+            log,
         };
-        log.write(&answer)?;
+        callers.spawn(caller.work(answered));
+    }
+    while let Some(outcome) = callers.join_next().await {
+        outcome??;
     }
     Ok(())
+}
+
+struct Caller<B> {
+    bank: B,
+    seed: u64,
+    errand: Arc<Errand>,
+    shift: Arc<Shift>,
+    log: Log,
+}
+
+impl<B: Bank> Caller<B> {
+    async fn work(mut self, answered: u64) -> Result<(), Fault> {
+        for place in answered..self.errand.calls {
+            if self.shift.over.load(Ordering::SeqCst) {
+                break;
+            }
+            let call = Call::chosen(self.seed, place, self.errand.calls, self.errand.keys);
+            let key = format!("key-{}", call.key);
+            self.log.write(&Event::Called {
+                place,
+                key: key.clone(),
+                asked: call.asked,
+            })?;
+            let mut tries = BTreeMap::new();
+            let mut before = 0;
+            let answer = loop {
+                match self.once(&key, call, place, before).await {
+                    Ok(answer) => break answer,
+                    Err(why) => *tries.entry(why).or_default() += 1,
+                }
+                before += 1;
+                if before > TRIES {
+                    return Err(format!("{key} is never answered: {tries:?}").into());
+                }
+                // A caller's back-off: nothing waits for it.
+                sleep(Duration::from_millis(
+                    choice(self.seed, place ^ before) % 16,
+                ))
+                .await;
+            };
+            self.log.write(&Event::Answered { answer, tries })?;
+            self.shift.tell(1)?;
+        }
+        Ok(())
+    }
+
+    /// One try: an answer, or what became of it.
+    async fn once(&self, key: &str, call: Call, place: u64, tried: u64) -> Result<Answer, String> {
+        let asking = Asking {
+            key: key.to_owned(),
+            asked: call.asked,
+            way: call.way,
+            fate: call.fate(self.seed, place, tried),
+        };
+        let (bank, planted) = (self.bank.clone(), self.errand.planted);
+        let patience = Call::patience(self.seed, place, tried);
+        // In a task of its own, so that a panic ends the try and not the caller.
+        let mut task = JoinSet::new();
+        task.spawn(polled(
+            async move { answer(&bank, planted, asking).await },
+            patience,
+        ));
+        let Ok(Some(outcome)) = timeout(ANSWER, task.join_next()).await else {
+            // Dropping the set drops the call where it is.
+            return Err("dropped: no answer in time".to_owned());
+        };
+        match outcome {
+            Ok(Some(outcome)) => told(outcome),
+            Ok(None) => Err("dropped: the caller lost patience".to_owned()),
+            Err(error) if on_purpose(&error) => Err("the body panicked".to_owned()),
+            Err(error) => Ok(Answer::Forbidden(format!("{error}"))),
+        }
+    }
+}
+
+/// Drops the future after so many polls, if a number is given.
+async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut polls = 0;
+    future::poll_fn(|context| {
+        polls += 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if patience.is_some_and(|patience| polls >= patience) => {
+                Poll::Ready(None)
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+fn told(outcome: Result<(super::calls::Done, bool), Refused>) -> Result<Answer, String> {
+    match outcome {
+        Ok((done, replayed)) => Ok(Answer::Done { done, replayed }),
+        Err(Refused::Declined { amount }) => Ok(Answer::Declined { amount }),
+        Err(Refused::Idempotency(Error::Mismatch(_))) => Ok(Answer::Mismatch),
+        Err(Refused::Idempotency(error)) if error.is_retryable() => Err(name(&error)),
+        Err(Refused::Idempotency(error)) => Ok(Answer::Forbidden(format!("{error:?}"))),
+        // Whatever befalls the body's own statements and the caller's own COMMIT.
+        Err(Refused::Database(_)) => Err("the database failed in the caller's own part".to_owned()),
+        Err(Refused::BankDown) => Err("the bank was down".to_owned()),
+    }
+}
+
+/// The variant's name.
+fn name(error: &impl fmt::Debug) -> String {
+    let text = format!("{error:?}");
+    let end = text.find(|c: char| !c.is_alphanumeric());
+    text[..end.unwrap_or(text.len())].to_owned()
+}
+
+fn on_purpose(error: &JoinError) -> bool {
+    // The payload cannot be looked at without taking the error apart; its text names the message.
+    error.is_panic() && error.to_string().contains(ON_PURPOSE)
+}
+
+fn keep_silent_on_purpose() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if info.payload_as_str() != Some(ON_PURPOSE) {
+            before(info);
+        }
+    }));
 }

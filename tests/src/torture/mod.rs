@@ -1,22 +1,27 @@
-//! Transfers between accounts under a nemesis: the client, its history, and the checker.
+//! Client processes call handlers while a nemesis disturbs them; a checker reads what is left.
 //!
-//! Choices follow a seed. What a key asks for is a function of the key, so that any client may call
-//! it; what happened is read afterwards from every client's own log and from the tables.
+//! - [`calls`]: what is asked for, chosen by the seed. - [`handlers`]: who answers it.
+//! - [`client`]: one process of callers, each with its own log. - [`history`]: those logs.
+//! - [`nemesis`]: the faults. - [`link`]: those that befall the wire.
+//! - [`engine`]: one file a database. - [`arena`]: a whole run.
+//! - [`laws`]: what must hold afterwards. - [`report`]: what is told of it.
+//!
+//! Choices follow the seed: what every caller asks for and in which order, which fault comes after
+//! how many answers. What a fault meets is up to the machine.
 
-pub mod checker;
+pub mod arena;
+pub mod calls;
 pub mod client;
+pub mod engine;
+pub mod handlers;
 pub mod history;
+pub mod laws;
+pub mod link;
+pub mod nemesis;
+pub mod report;
 
-/// How many accounts there are, and what each holds at the start.
-pub const ACCOUNTS: u64 = 16;
-/// What each account holds at the start.
-pub const OPENING: i64 = 1_000;
-
-/// The business tables. Nothing in them keeps two transfers of one key apart.
-pub const TABLES: &str = "\
-    CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL); \
-    INSERT INTO account SELECT n, 1000 FROM generate_series(0, 15) AS n; \
-    CREATE TABLE transfer (id bigserial PRIMARY KEY, key text NOT NULL, amount bigint NOT NULL)";
+/// What goes wrong with the run itself.
+pub type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 /// A repeatable choice: the same for the same seed and place (`SplitMix64`, Steele et al. 2014).
 pub fn choice(seed: u64, place: u64) -> u64 {

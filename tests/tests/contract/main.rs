@@ -118,5 +118,6 @@ stamp! {
     postgres_behind_pgbouncer: PgBouncer,
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
+    mysql: MySql,
     memory: Memory,
 }

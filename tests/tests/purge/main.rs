@@ -1,5 +1,6 @@
 //! The worker that deletes expired records.
 
+mod mysql;
 mod postgres;
 mod sqlite;
 

@@ -1,59 +1,106 @@
-//! Clients in processes of their own, killed as they go; backends terminated; the server crashed and
-//! started again. Afterwards the checker reads what every client saw and what is in the tables.
-//!
-//! A short run is a test. A longer one: `IDEM_TORTURE_CALLS=200000 IDEM_TORTURE_SEED=7 cargo nextest
-//! run -p idem-tests --test torture --no-capture nemesis`.
+//! Short runs of the torture, and faults planted on purpose, which must be caught. A long run is
+//! `cargo xtask torture`.
 
-mod nemesis;
+use std::fs;
 
-use idem_tests::torture::client::Planted;
-use nemesis::{Arena, Faults};
+use idem_tests::torture::Fault;
+use idem_tests::torture::arena::{self, Outcome, Plan};
+use idem_tests::torture::engine::{Engine, Postgres, Rollback, Sqlite, Tables, Wal};
+use idem_tests::torture::handlers::Planted;
+use idem_tests::torture::history::History;
+use idem_tests::torture::laws::violations;
+use idem_tests::torture::report::{Report, keep};
 
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
+async fn outcome<E: Engine>(calls: u64, blows: u64, planted: Planted) -> Outcome {
+    let plan = Plan {
+        seed: 1,
+        calls,
+        blows,
+        limit: None,
+        planted,
+        program: env!("CARGO_BIN_EXE_torture").into(),
+    };
+    let outcome: Result<Outcome, Fault> = arena::run::<E>(&plan).await;
+    let outcome = outcome.expect("the run itself works");
+    let report = Report {
+        engine: E::NAME,
+        plan: &plan,
+        outcome: &outcome,
+    };
+    println!("{report}");
+    outcome
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_nemesis_breaks_the_guarantee() {
-    let seed = setting("IDEM_TORTURE_SEED", 1);
-    let calls = setting("IDEM_TORTURE_CALLS", 1_600);
-    let arena = Arena::open(Planted::Nothing).await;
-    let (history, faults) = arena.run(seed, calls, calls / 4, true).await;
-    let broken = arena.violations(&history).await;
-    println!(
-        "seed {seed}: {} calls, {} keys answered, {} declined, {} changed requests refused; {faults}; {} violations",
-        history.calls,
-        history.successes.len(),
-        history.declined.len(),
-        history.mismatches,
-        broken.len()
-    );
-    assert!(broken.is_empty(), "{broken:#?}");
+async fn holds<E: Engine>(calls: u64) {
+    // Each kind once.
+    let expected = E::BLOWS.len() as u64;
+    let outcome = outcome::<E>(calls, expected, Planted::Nothing).await;
+    let dealt: u64 = outcome.blows.values().sum();
+    let broken = outcome.violations.clone();
+    if !broken.is_empty() {
+        let kept = keep(outcome).expect("the logs can be kept");
+        panic!("kept in {}: {broken:#?}", kept.display());
+    }
+    // The last ones may wait for a message that does not come.
     assert!(
-        faults.kills > 0 && faults.terminations > 0 && faults.crashes > 0,
-        "a nemesis that did nothing proves nothing: {faults}"
-    );
-    assert!(!history.successes.is_empty() && !history.declined.is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_effect_outside_the_transaction_is_caught() {
-    let arena = Arena::open(Planted::EffectElsewhere).await;
-    let (history, _) = arena.run(2, 400, 40, false).await;
-    let broken = arena.violations(&history).await;
-    assert!(
-        broken.iter().any(|line| line.contains("effects")),
-        "the checker has not found the planted fault: {broken:#?}"
+        dealt + 3 >= expected,
+        "a nemesis that did nothing proves nothing: {:?}",
+        outcome.blows
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_constraint_is_caught() {
-    let arena = Arena::open(Planted::NoConstraint).await;
-    let (history, Faults { .. }) = arena.run(3, 800, 40, false).await;
-    let broken = arena.violations(&history).await;
+async fn is_caught<E: Engine>(planted: Planted, law: &str) {
+    // In peace: that callers meet is enough.
+    let outcome = outcome::<E>(800, 0, planted).await;
+    let broken = outcome.violations.clone();
     assert!(
-        broken.iter().any(|line| line.contains("two records")),
-        "the checker has not found the planted fault: {broken:#?}"
+        broken.iter().any(|violation| violation.law == law),
+        "the planted fault is not found by `{law}`: {broken:#?}"
     );
+    // And whoever reads what is kept finds the same.
+    let kept = keep(outcome).expect("the logs can be kept");
+    let history = History::read_all(&kept).expect("the logs are there");
+    let tables = fs::read(kept.join("tables.json")).expect("the tables are there");
+    let tables: Tables = serde_json::from_slice(&tables).expect("they are tables");
+    assert_eq!(violations(&history, &tables), broken);
+    fs::remove_dir_all(kept).expect("it was ours");
+}
+
+/// The laws for each engine.
+macro_rules! torture {
+    ($($name:ident: $engine:ty, $calls:literal;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn no_nemesis_breaks_the_guarantee() {
+                holds::<$engine>($calls).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn a_claim_without_a_constraint_is_caught() {
+                is_caught::<$engine>(Planted::NoConstraint, "a_key_has_one_record_at_most").await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn a_record_outside_the_transaction_is_caught() {
+                is_caught::<$engine>(Planted::RecordAfter, "a_key_has_one_effect_at_most").await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn a_fast_path_without_the_comparison_is_caught() {
+                is_caught::<$engine>(
+                    Planted::MismatchSkipped,
+                    "an_answer_is_to_the_request_that_was_sent",
+                )
+                .await;
+            }
+        })+
+    };
+}
+
+torture! {
+    postgres: Postgres, 1_600;
+    sqlite_wal: Sqlite<Wal>, 1_600;
+    sqlite_rollback: Sqlite<Rollback>, 800;
 }

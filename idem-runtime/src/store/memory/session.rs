@@ -147,6 +147,7 @@ fn look(
         place: 0,
         snapshot: false,
         verified: true,
+        placeholder: false,
         running: None,
         home: None,
     })

@@ -11,10 +11,8 @@
 mod code;
 mod create;
 mod purge;
-mod row;
 pub(crate) mod sql;
 mod statement;
-mod unbroken;
 mod unit;
 mod verify;
 
@@ -22,6 +20,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
+use super::row;
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
@@ -214,12 +213,13 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
     let verified: String = row.try_get("verified").map_err(code::fold)?;
     let isolation: String = row.try_get("isolation").map_err(code::fold)?;
     let seen = Seen {
-        record: row::record(&row)?,
+        record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
         place,
         snapshot: !isolation.starts_with("read "),
         verified: verified.parse() == Ok(place),
+        placeholder: false,
         running: None,
         home: None,
     };

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, P
 
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
-use super::unbroken::Unbroken;
+use super::super::unbroken::Unbroken;
 use super::{code, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;

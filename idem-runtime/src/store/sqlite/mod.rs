@@ -16,7 +16,6 @@
 
 mod code;
 mod create;
-mod row;
 pub(crate) mod sql;
 mod unit;
 mod verify;
@@ -24,6 +23,7 @@ mod verify;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
+use super::row;
 use super::running::{Refused, Running};
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
@@ -243,7 +243,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
     Ok(Seen {
-        record: row::record(&row)?,
+        record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
         place: 0,
@@ -253,6 +253,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
                 &row.try_get::<String, _>("journal").map_err(code::fold)?,
                 &file,
             ),
+        placeholder: false,
         running: None,
         home: Some(file).filter(|file| !file.is_empty()),
     })

@@ -1,4 +1,5 @@
 //! Tables that are not fit to arbitrate: each is refused before anything runs.
 
+mod mysql;
 mod postgres;
 mod sqlite;

@@ -1,6 +1,7 @@
 //! What a law needs of a database beyond the store itself.
 
 mod memory;
+mod mysql;
 mod postgres;
 mod sqlite;
 
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::memory::Memory;
+pub(crate) use self::mysql::MySql;
 pub(crate) use self::postgres::{PgBouncer, Postgres, Postgres18};
 pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
 

@@ -1,0 +1,290 @@
+//! MySQL and MariaDB: a placeholder whose row lock is the claim, and the primary key behind it.
+//!
+//! Order of a fresh run: a look without a transaction, by a locking read that does not wait; BEGIN;
+//! INSERT of a placeholder (status 0) without waiting, and SAVEPOINT; body; RELEASE; UPDATE of the
+//! placeholder to the record; COMMIT. Whoever else inserts meanwhile meets the row's lock.
+//!
+//! The **witness** is the savepoint, named after the attempt: whatever ends the transaction ends it
+//! (COMMIT, ROLLBACK, a statement that commits implicitly as all DDL does, a deadlock that rolled
+//! all back), and then no record is written. A placeholder that was committed so stands there with
+//! a status that no record has: an error to all who come after, and never a fresh key, because what
+//! the body did until then is committed as well.
+//!
+//! What may happen between any two statements, and an answer that is lost at any:
+//!
+//! - after the look: a rival claims, and the INSERT meets its lock or its record; or it was a purge
+//!   that has the lock, or another key's neighbour. Ask again.
+//! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls
+//!   back.
+//! - in the body: anything. The savepoint tells.
+//! - after RELEASE or the UPDATE: nothing of ours comes between them and COMMIT.
+//! - at COMMIT: asked on another connection, by a claim of its own: it is in flight as long as the
+//!   old session holds the row, and then there is a record, which names its attempt, or none.
+
+mod code;
+mod create;
+mod purge;
+mod row;
+pub(crate) mod sql;
+mod unit;
+mod verify;
+
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+
+use self::row::Look;
+use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use crate::error::Error;
+use crate::outcome::Lock;
+use crate::policy::DEFAULT_RETRY_AFTER;
+use crate::record::Timestamp;
+
+impl Sealed for MySqlConnection {}
+
+impl Session for MySqlConnection {
+    fn has_transaction(&self) -> bool {
+        self.is_in_transaction()
+    }
+
+    async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        // First, whether what is written now is held back until a COMMIT. And a mere look: an
+        // INSERT that fails for a record that is there would lock the gap before it too.
+        let statements = format!("{}; {}", sql::PROVE, sql::look_up(ask));
+        let look = match rows(self, statements).await {
+            Ok(rows) => Look::at(last(rows)?)?,
+            Err(error) if code::is_no_savepoint(&error) => {
+                let seen = peek(self, ask).await?.unwrap_or_else(refused);
+                let lock = match seen.lock {
+                    Lock::NotAsked => Lock::NoTransaction,
+                    other => other,
+                };
+                return Ok(Seen { lock, ..seen });
+            }
+            Err(error) => return Err(code::fold_table(error, &ask.table)),
+        };
+        if look.is_own_claim()? {
+            return Ok(Seen {
+                lock: Lock::Nested,
+                ..refused()
+            });
+        }
+        let claimed = if look.is_there()? {
+            newest(self, ask).await
+        } else {
+            insert(self, ask).await
+        };
+        match claimed {
+            Err(Error::Busy(error)) if code::is_locked(error.as_sqlx()) => {
+                // `innodb_rollback_on_timeout` takes more than the statement.
+                match self.execute(sql::PROVE).await {
+                    Ok(_) => Ok(refused()),
+                    Err(_) => Err(Error::TransactionLost(error)),
+                }
+            }
+            claimed => claimed,
+        }
+    }
+
+    async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
+        let look = look(self, ask, sql::look_up(ask)).await?;
+        if look.is_own_claim()? {
+            return Ok(Seen {
+                lock: Lock::NotAsked,
+                now: look.now,
+                ..refused()
+            });
+        }
+        seen(&look)
+    }
+
+    async fn verify(&mut self, held: &Held) -> Result<(), Error> {
+        verify::table(self, &held.ask.table).await
+    }
+
+    async fn mark(&mut self, held: &Held, _: bool) -> Result<(), Error> {
+        // Claiming has set the savepoint, unless it only read: a spent record is ours to replace
+        // once its row is.
+        if held.placeholder || held.ask.met {
+            return Ok(());
+        }
+        match rows(self, sql::take(&held.ask)).await {
+            Ok(_) => Ok(()),
+            Err(error) if code::is_locked(&error) => Err(Error::InFlight {
+                retry_after: DEFAULT_RETRY_AFTER,
+            }),
+            Err(error) => Err(code::fold_table(error, &held.ask.table)),
+        }
+    }
+
+    async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
+        self.execute(AssertSqlSafe(sql::unmark(&held.ask, undo)))
+            .await
+            .map_err(code::fold)?;
+        Ok(())
+    }
+
+    async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
+        let rows = match rows(self, sql::write(&held.ask, entry)).await {
+            Ok(rows) => rows,
+            // The table is not where it was: the body moved to another database, or dropped it.
+            Err(error) if code::is_missing_table(&error) => return Err(Error::TransactionEnded),
+            Err(error) => return Err(code::fold(error)),
+        };
+        // Nor is the row that this transaction holds.
+        let Some(row) = rows.last() else {
+            return Err(Error::TransactionEnded);
+        };
+        let says = |column: &str| row.try_get::<i64, _>(column).map_err(code::fold);
+        match (says("ours")?, says("whole")?) {
+            (_, 1) => Ok(Written::Done),
+            (1, _) => Err(Error::RecordNotWritten),
+            _ => Ok(Written::Rival),
+        }
+    }
+
+    async fn release(&mut self, held: Held) -> Result<(), Error> {
+        self.unmark(&held, false).await?;
+        if !held.placeholder {
+            return Ok(());
+        }
+        match withdraw(self, &held.ask).await? {
+            1 => Ok(()),
+            _ => Err(Error::TransactionEnded),
+        }
+    }
+
+    async fn withdraw(&mut self, ask: &Ask) -> Result<(), Error> {
+        withdraw(self, ask).await.map(drop)
+    }
+
+    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, limit).await
+    }
+}
+
+/// Sends statements in one message, and takes all their rows.
+async fn rows(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>, sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(conn).await
+}
+
+fn last(rows: Vec<MySqlRow>) -> Result<MySqlRow, Error> {
+    let row = rows.into_iter().next_back();
+    row.ok_or_else(|| Error::Database(sqlx::Error::RowNotFound.into()))
+}
+
+async fn look(conn: &mut MySqlConnection, ask: &Ask, text: String) -> Result<Look, Error> {
+    match rows(conn, text).await {
+        Ok(rows) => Look::at(last(rows)?),
+        Err(error) => Err(code::fold_table(error, &ask.table)),
+    }
+}
+
+/// The look outside any transaction; `None` if one is open.
+async fn peek(conn: &mut MySqlConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
+    let error = match rows(conn, sql::peek(ask)).await {
+        Ok(rows) => return seen(&Look::at(last(rows)?)?).map(Some),
+        Err(error) if code::is_in_transaction(&error) => return Ok(None),
+        Err(error) => error,
+    };
+    // The rest of the message was not run: the isolation still waits for the next transaction, and
+    // where autocommit is off one is open.
+    conn.execute(sql::END).await.map_err(code::fold)?;
+    if code::is_locked(&error) {
+        return Ok(Some(refused()));
+    }
+    if code::is_under_lock_tables(&error) {
+        // Somebody's LOCK TABLES: beginning a transaction ends it.
+        return Ok(None);
+    }
+    Err(code::fold_table(error, &ask.table))
+}
+
+/// The newest record of an identity that has one, by a locking read of that row alone.
+async fn newest(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
+    seen(&look(conn, ask, sql::look_shared(ask)).await?)
+}
+
+/// The claim: puts the placeholder where no record is. Of a record that is there, what it says.
+async fn insert(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
+    match rows(conn, sql::claim(ask)).await {
+        Ok(rows) => Ok(Seen {
+            placeholder: true,
+            ..claimed(ask, &rows)?
+        }),
+        Err(error) if code::is_conflict(&error) => {
+            let seen = newest(conn, ask).await?;
+            if seen.record.is_none() {
+                // Not our key's, but of a table that a trigger writes.
+                return Err(code::fold(error));
+            }
+            Ok(seen)
+        }
+        Err(error) => Err(code::fold_table(error, &ask.table)),
+    }
+}
+
+/// The claim of an identity whose spent record has been seen: takes its row.
+async fn take(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
+    let rows = rows(conn, sql::take(ask))
+        .await
+        .map_err(|error| code::fold_table(error, &ask.table))?;
+    let record = match rows.first() {
+        Some(row) => row::record(row)?,
+        None => None,
+    };
+    if record.is_none() {
+        // Purged since it was seen.
+        return Err(Error::Busy(sqlx::Error::RowNotFound.into()));
+    }
+    Ok(Seen {
+        record,
+        ..claimed(ask, &rows)?
+    })
+}
+
+/// What the facts behind a claim say: the table's definition and the clock.
+fn claimed(ask: &Ask, rows: &[MySqlRow]) -> Result<Seen, Error> {
+    let [.., definition, facts] = rows else {
+        return Err(Error::Database(sqlx::Error::RowNotFound.into()));
+    };
+    Ok(Seen {
+        lock: Lock::Granted,
+        now: row::clock(facts)?,
+        verified: verify::is_known(&ask.table, &verify::text(definition)),
+        ..refused()
+    })
+}
+
+/// What a look comes to.
+fn seen(look: &Look) -> Result<Seen, Error> {
+    Ok(Seen {
+        record: row::record(&look.row)?,
+        lock: Lock::NotAsked,
+        now: look.now,
+        ..refused()
+    })
+}
+
+/// Nothing seen: another has the lock.
+fn refused() -> Seen {
+    Seen {
+        record: None,
+        lock: Lock::Refused,
+        now: Timestamp::from_micros(0),
+        place: 0,
+        // No rival can have won between a snapshot and the claim: its record would be met.
+        snapshot: false,
+        verified: false,
+        placeholder: false,
+        running: None,
+        home: None,
+    }
+}
+
+async fn withdraw(conn: &mut MySqlConnection, ask: &Ask) -> Result<u64, Error> {
+    let done = conn
+        .execute(sqlx::raw_sql(AssertSqlSafe(sql::withdraw(ask))))
+        .await
+        .map_err(code::fold)?;
+    Ok(done.rows_affected())
+}

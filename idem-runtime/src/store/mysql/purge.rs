@@ -1,0 +1,67 @@
+//! Deleting what has expired, in batches that stand in nobody's way.
+
+use sqlx::mysql::MySqlConnection;
+use sqlx::{AssertSqlSafe, Executor as _, Row as _};
+
+use super::{code, rows, sql};
+use crate::error::Error;
+
+/// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
+pub(super) async fn batch(
+    conn: &mut MySqlConnection,
+    table: &str,
+    limit: u32,
+) -> Result<u64, Error> {
+    run(conn, table, sql::purge(table, limit)).await
+}
+
+/// One batch in a transaction of its own, if no other session of this server has the lead.
+///
+/// A named lock outlives a transaction, but not its session: a purge that is given up closes its
+/// connection. On a cluster each node has a leader; they pass over each other's rows or, at worst,
+/// one of two batches is rolled back.
+pub(super) async fn leading(
+    conn: &mut MySqlConnection,
+    table: &str,
+    limit: u32,
+) -> Result<Option<u64>, Error> {
+    // At most 64 characters; the name covers the database as well.
+    let name = format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))");
+    let lead = rows(conn, format!("SELECT GET_LOCK({name}, 0) AS lead"))
+        .await
+        .map_err(code::fold)?;
+    let leads = match lead.first() {
+        Some(row) => row
+            .try_get::<Option<i64>, _>("lead")
+            .map_err(code::fold)?
+            .unwrap_or(0),
+        None => 0,
+    };
+    if leads != 1 {
+        return Ok(None);
+    }
+    // Under READ COMMITTED only the rows deleted are locked, and no gap between them.
+    let statements = format!(
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
+         COMMIT AND NO CHAIN NO RELEASE",
+        sql::purge(table, limit)
+    );
+    let deleted = match run(conn, table, statements).await {
+        Ok(deleted) => Some(deleted),
+        // Another node's batch was first.
+        Err(Error::TransactionLost(_)) => None,
+        Err(error) => return Err(error),
+    };
+    rows(conn, format!("DO RELEASE_LOCK({name})"))
+        .await
+        .map_err(code::fold)?;
+    Ok(deleted)
+}
+
+async fn run(conn: &mut MySqlConnection, table: &str, text: String) -> Result<u64, Error> {
+    let done = conn
+        .execute(sqlx::raw_sql(AssertSqlSafe(text)))
+        .await
+        .map_err(|error| code::fold_table(error, table))?;
+    Ok(done.rows_affected())
+}

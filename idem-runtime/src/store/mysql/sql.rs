@@ -1,0 +1,248 @@
+//! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
+//!
+//! Statements go as text, values and all, and not as prepared ones: sqlx 0.9 loses its place in the
+//! stream of answers where a call is dropped while a statement is being prepared, and would take
+//! one statement's answer for another's. Several go in one message where no decision lies between.
+//!
+//! Two servers, one text: each runs the comments that are addressed to it (`/*M!`: MariaDB;
+//! `/*!80001`: MySQL from 8.0.1, passed over by MariaDB).
+
+use super::super::session::{Ask, Entry};
+use crate::fast_check;
+use crate::fingerprint::FINGERPRINT_VERSION;
+use crate::identity::Identity;
+use crate::key::hex;
+use crate::record::{CODEC_JSON, Timestamp};
+
+/// Microseconds since the epoch, by the database's clock: one value in a statement, and no time
+/// zone in it.
+const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+
+/// When a claim and a lease expire: never.
+pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
+
+/// Whether the server takes no writes, also from those who may write all the same.
+const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) AS read_only";
+
+/// The record's columns, and whether a placeholder is of this very session.
+const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, \
+     r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, \
+     r.result, r.failure, (r.session_id <=> CONNECTION_ID()) AS own";
+
+/// Ends whatever is open, also where `completion_type` would begin anew or hang up.
+pub(super) const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
+
+/// Ends whatever a body has left, table locks after the transaction: the other way round would
+/// commit it.
+pub(super) const LEAVE: &str = "ROLLBACK AND NO CHAIN NO RELEASE; UNLOCK TABLES";
+
+/// Begins a unit of work.
+///
+/// The first statement fails inside a transaction; the last would commit that one. COMMIT and
+/// ROLLBACK are the driver's, whose count of transactions would be wrong under another
+/// `completion_type`. `READ WRITE` is refused by a server that takes no writes.
+pub(super) const BEGIN: &str = "SET TRANSACTION READ WRITE; SET SESSION completion_type = 'NO_CHAIN'; \
+     START TRANSACTION READ WRITE";
+
+/// Fails outside a transaction: no savepoint is kept there.
+pub(super) const PROVE: &str = "SAVEPOINT idem_here; RELEASE SAVEPOINT idem_here";
+
+/// How a locking read asks not to wait.
+enum Wait {
+    Shared,
+    Exclusive,
+}
+
+impl Wait {
+    fn clause(self) -> &'static str {
+        match (self, fast_check::is_on()) {
+            (Self::Shared, true) => {
+                "/*!80001 FOR SHARE NOWAIT */ /*M! LOCK IN SHARE MODE NOWAIT */"
+            }
+            (Self::Shared, false) => "LOCK IN SHARE MODE",
+            (Self::Exclusive, true) => "FOR UPDATE NOWAIT",
+            (Self::Exclusive, false) => "FOR UPDATE",
+        }
+    }
+}
+
+/// The look before any transaction: a locking read that waits for nobody, and sees what is
+/// committed whatever the isolation.
+///
+/// Under READ COMMITTED, or it would lock the gap where no record is, and be in the way of other
+/// keys. The first statement fails inside a transaction. The last ends what the read has begun
+/// where autocommit is off.
+pub(super) fn peek(ask: &Ask) -> String {
+    format!(
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {}; {END}",
+        look_locking(ask, Wait::Shared)
+    )
+}
+
+/// A mere look: waits for nobody and locks nothing.
+pub(super) fn look_up(ask: &Ask) -> String {
+    look(ask, "")
+}
+
+/// The newest record, held as it is until the transaction ends.
+pub(super) fn look_shared(ask: &Ask) -> String {
+    look_locking(ask, Wait::Shared)
+}
+
+/// The newest record, ours to replace until the transaction ends; and the savepoint before the
+/// body.
+pub(super) fn take(ask: &Ask) -> String {
+    format!(
+        "{}; SAVEPOINT {}; {}",
+        look_locking(ask, Wait::Exclusive),
+        ask.savepoint(),
+        facts(ask)
+    )
+}
+
+fn look_locking(ask: &Ask, wait: Wait) -> String {
+    look(ask, wait.clause())
+}
+
+/// One row always: the clock, and the record's columns or nulls.
+fn look(ask: &Ask, lock: &str) -> String {
+    format!(
+        "SELECT {NOW} AS now, {READ_ONLY}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} {lock}",
+        ask.table,
+        is_it("r.", &ask.identity)
+    )
+}
+
+/// The placeholder, whose row lock is the claim, without waiting for a rival's; and the savepoint
+/// before the body. MySQL knows no INSERT that does not wait.
+pub(super) fn claim(ask: &Ask) -> String {
+    let at_once = if fast_check::is_on() {
+        "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ "
+    } else {
+        ""
+    };
+    let identity = &ask.identity;
+    format!(
+        "{at_once}INSERT INTO {} (created_at, expires_at, session_id, attempt_id, attempt, status, \
+         fingerprint_version, codec, namespace, scope, `key`, operation) \
+         VALUES ({NOW}, {}, CONNECTION_ID(), {}, 1, 0, {FINGERPRINT_VERSION}, {CODEC_JSON}, {}, {}, {}, x''); \
+         SAVEPOINT {}; {}",
+        ask.table,
+        NEVER.as_micros(),
+        attempt(ask),
+        bytes(identity.namespace().as_bytes()),
+        bytes(identity.scope().as_str().as_bytes()),
+        bytes(identity.key().as_str().as_bytes()),
+        ask.savepoint(),
+        facts(ask)
+    )
+}
+
+/// The table's definition, and the clock: two rows.
+pub(super) fn facts(ask: &Ask) -> String {
+    format!(
+        "{}; SELECT {NOW} AS now, {READ_ONLY}",
+        definition(&ask.table)
+    )
+}
+
+/// The table's definition, as this session finds the table: a temporary one of that name hides it.
+pub(super) fn definition(table: &str) -> String {
+    format!("SHOW CREATE TABLE {table}")
+}
+
+/// Fails if the savepoint is gone; with `undo`, takes back what was written since.
+pub(super) fn unmark(ask: &Ask, undo: bool) -> String {
+    let savepoint = ask.savepoint();
+    let back = if undo {
+        format!("ROLLBACK TO SAVEPOINT {savepoint}; ")
+    } else {
+        String::new()
+    };
+    format!("{back}RELEASE SAVEPOINT {savepoint}")
+}
+
+/// The record, in place of the placeholder or of the spent record seen; and whether it now stands
+/// there, whole. A trigger may change what is written, and a session that is not strict cuts what
+/// is too long.
+pub(super) fn write(ask: &Ask, entry: &Entry<'_>) -> String {
+    let was = match entry.replaces {
+        None => format!("status = 0 AND attempt_id = {}", attempt(ask)),
+        Some(spent) => format!(
+            "attempt_id = x'{spent}' AND (status = 5 OR (status IN (1, 2) AND expires_at <= {NOW}))"
+        ),
+    };
+    let status = entry.status.code();
+    let this = is_it("", &ask.identity);
+    let length = |payload: Option<&[u8]>| payload.map_or(0, <[u8]>::len);
+    format!(
+        "UPDATE {table} SET created_at = {NOW}, expires_at = {NOW} + {}, locked_until = NULL, session_id = NULL, \
+         attempt_id = {id}, attempt = {}, status = {status}, fingerprint_version = {FINGERPRINT_VERSION}, \
+         codec = {CODEC_JSON}, operation = {}, fingerprint = {}, request = {}, result = {}, failure = {} \
+         WHERE {this} AND {was}; \
+         SELECT (attempt_id = {id}) AS ours, (attempt_id = {id} AND status = {status} \
+         AND octet_length(operation) = {} AND coalesce(octet_length(request), 0) = {} \
+         AND coalesce(octet_length(result), 0) = {} AND coalesce(octet_length(failure), 0) = {}) AS whole \
+         FROM {table} WHERE {this}",
+        entry.retention,
+        entry.attempt,
+        bytes(entry.operation.as_bytes()),
+        value(
+            entry
+                .fingerprint
+                .as_ref()
+                .map(|hash| hash.as_bytes().as_slice())
+        ),
+        value(entry.request),
+        value(entry.result),
+        value(entry.failure),
+        entry.operation.len(),
+        length(entry.request),
+        length(entry.result),
+        length(entry.failure),
+        table = ask.table,
+        id = attempt(ask),
+    )
+}
+
+/// Takes this attempt's placeholder away.
+pub(super) fn withdraw(ask: &Ask) -> String {
+    format!(
+        "DELETE FROM {} WHERE {} AND status = 0 AND attempt_id = {}",
+        ask.table,
+        is_it("", &ask.identity),
+        attempt(ask)
+    )
+}
+
+/// One batch of what has expired; leases and unknown outcomes are not touched, and locked rows are
+/// passed over. The joined order is fixed: the other one would lock the whole table.
+pub(super) fn purge(table: &str, limit: u32) -> String {
+    format!(
+        "DELETE r FROM (SELECT namespace, scope, `key` FROM {table} \
+         WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT {limit} \
+         FOR UPDATE SKIP LOCKED) AS spent STRAIGHT_JOIN {table} AS r \
+         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`"
+    )
+}
+
+fn is_it(of: &str, identity: &Identity) -> String {
+    format!(
+        "{of}namespace = {} AND {of}scope = {} AND {of}`key` = {}",
+        bytes(identity.namespace().as_bytes()),
+        bytes(identity.scope().as_str().as_bytes()),
+        bytes(identity.key().as_str().as_bytes())
+    )
+}
+
+fn attempt(ask: &Ask) -> String {
+    format!("x'{}'", ask.attempt_id)
+}
+
+fn value(payload: Option<&[u8]>) -> String {
+    payload.map_or_else(|| "NULL".to_owned(), bytes)
+}
+
+fn bytes(value: &[u8]) -> String {
+    format!("x'{}'", hex::lower(value))
+}

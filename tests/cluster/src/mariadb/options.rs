@@ -1,0 +1,56 @@
+//! The settings of a server.
+
+/// The settings with which a [`Server`](super::Server) starts: small, for many connections, and not
+/// durable, since a crash of the machine is not what the tests are about. A crash of the server
+/// alone loses nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Options(Vec<(String, String)>);
+
+impl Options {
+    /// 400 connections.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a setting, by its name in an option file. Of two for one name the later counts.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.0.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The option file, with these settings before those asked for.
+    pub(crate) fn file(&self, place: &[(&str, &str)]) -> String {
+        let fixed = [
+            ("bind-address", "127.0.0.1"),
+            ("skip-name-resolve", "ON"),
+            ("max_connections", "400"),
+            ("performance_schema", "OFF"),
+            ("innodb_buffer_pool_size", "32M"),
+            ("innodb_log_file_size", "8M"),
+            ("innodb_use_native_aio", "OFF"),
+            ("innodb_doublewrite", "OFF"),
+            // To the system at each commit, to the disk when it pleases.
+            ("innodb_flush_log_at_trx_commit", "2"),
+        ];
+        let own = self.0.iter().map(|(name, value)| (&**name, &**value));
+        let lines = place.iter().copied().chain(fixed).chain(own);
+        lines.fold("[mariadbd]\n".to_owned(), |file, (name, value)| {
+            file + name + " = " + value + "\n"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn a_later_setting_follows_the_fixed_ones() {
+        let file = Options::new()
+            .set("max_connections", "9")
+            .file(&[("port", "1")]);
+        assert!(file.starts_with("[mariadbd]\nport = 1\n"), "{file}");
+        assert!(file.ends_with("\nmax_connections = 9\n"), "{file}");
+    }
+}

@@ -1,0 +1,110 @@
+//! A private server and what a test may do to it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{Binaries, Options, template};
+use crate::cluster::free_port;
+use crate::keeper::Keeper;
+
+/// A MariaDB server of this process alone. Dropping it ends the server at once and removes its
+/// directory; so does the end of the process, whatever ends it.
+///
+/// Its account is `root`, without a password, on the port of 127.0.0.1. Port and directory stay the
+/// same for its life, across restarts.
+#[derive(Debug)]
+pub struct Server {
+    keeper: Keeper,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server on a fresh data directory and returns when it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// There is no MariaDB server on this machine, or it did not start; the text has its log.
+    pub fn start(options: &Options) -> io::Result<Self> {
+        Self::start_on_copy(&template::to_copy()?, options)
+    }
+
+    pub(crate) fn start_on_copy(data: &Path, options: &Options) -> io::Result<Self> {
+        let mut keeper = keep()?;
+        keeper.order(&format!("copy {}", data.display()))?;
+        let mut attempts = 0;
+        loop {
+            let port = free_port()?;
+            configure(&keeper, options, port)?;
+            match keeper.order("start") {
+                Ok(()) => return Ok(Self { keeper, port }),
+                // Another process may have taken the port since it was found free.
+                Err(error) if attempts == 2 => return Err(error),
+                Err(_) => attempts += 1,
+            }
+        }
+    }
+
+    /// The URL of a database of this server, by TCP. The database `mysql` always exists.
+    pub fn url(&self, database: &str) -> String {
+        format!("mysql://root@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The server's own directory.
+    pub fn dir(&self) -> &Path {
+        self.keeper.dir()
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Stops the server in good order; open connections are ended, their transactions undone.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.keeper.order("stop TERM")
+    }
+
+    /// Ends the server as a crash would, with recovery at the next start.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.keeper.order("stop KILL")
+    }
+
+    /// Starts the server again after a stop, on the same port and with the same data, and returns
+    /// when it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// The server still runs, or did not start; the text has its log.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.keeper.order("start")
+    }
+}
+
+/// A keeper with MariaDB's programs.
+pub(crate) fn keep() -> io::Result<Keeper> {
+    let programs = Binaries::find()?;
+    let paths = [programs.server(), programs.installer()];
+    Keeper::run(include_str!("keeper.sh"), &paths)
+}
+
+fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
+    let dir = keeper.dir().display();
+    let place = [
+        ("datadir", format!("{dir}/data")),
+        ("socket", format!("{dir}/socket")),
+        ("pid-file", format!("{dir}/pid")),
+        ("tmpdir", format!("{dir}")),
+        ("port", port.to_string()),
+    ];
+    let place = place.each_ref().map(|(name, value)| (*name, &**value));
+    fs::write(keeper.dir().join("my.cnf"), options.file(&place))
+}

@@ -1,0 +1,127 @@
+//! Waiting for a state of the server instead of for a time.
+
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, MySqlConnection};
+use tokio::time::{Instant, interval};
+
+/// How long a state may take to come about before the test has failed. It bounds a hang and nothing
+/// else.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Watches the other sessions of one database.
+#[derive(Debug)]
+pub struct Observer {
+    connection: MySqlConnection,
+}
+
+impl Observer {
+    /// Watches the database to which `connection` is open.
+    pub fn new(connection: MySqlConnection) -> Self {
+        Self { connection }
+    }
+
+    /// Waits until no other session is inside a transaction that has touched a table.
+    ///
+    /// # Panics
+    ///
+    /// It does not come about within a minute.
+    pub async fn until_no_transaction(&mut self) {
+        self.until(&format!(
+            "NOT EXISTS (SELECT 1 FROM information_schema.innodb_trx t \
+             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id {OTHERS})"
+        ))
+        .await;
+    }
+
+    /// Waits until at least `count` sessions wait for a row's lock.
+    ///
+    /// # Panics
+    ///
+    /// It does not come about within a minute.
+    pub async fn until_blocked(&mut self, count: i64) {
+        self.until(&format!(
+            "(SELECT count(*) FROM information_schema.innodb_trx t \
+             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id {OTHERS} \
+             AND t.trx_state = 'LOCK WAIT') >= {count}"
+        ))
+        .await;
+    }
+
+    /// Waits until the session `id` has ended.
+    ///
+    /// # Panics
+    ///
+    /// It does not come about within a minute.
+    pub async fn until_gone(&mut self, id: u64) {
+        self.until(&format!(
+            "NOT EXISTS (SELECT 1 FROM information_schema.processlist WHERE id = {id})"
+        ))
+        .await;
+    }
+
+    /// Waits until `condition`, an SQL expression, is true.
+    ///
+    /// # Panics
+    ///
+    /// It does not become true within a minute, or is no expression.
+    pub async fn until(&mut self, condition: &str) {
+        let query = format!("SELECT CAST(coalesce(({condition}), 0) AS SIGNED)");
+        let started = Instant::now();
+        let mut tick = interval(Duration::from_millis(5));
+        loop {
+            tick.tick().await;
+            let holds: i64 = sqlx::query_scalar(AssertSqlSafe(&*query))
+                .fetch_one(&mut self.connection)
+                .await
+                .unwrap_or_else(|error| panic!("the server did not answer {query}: {error}"));
+            if holds != 0 {
+                return;
+            }
+            if started.elapsed() > DEADLINE {
+                let sessions = self.sessions().await.join("\n");
+                panic!("never came true: {condition}\nother sessions:\n{sessions}");
+            }
+        }
+    }
+
+    /// Ends every other session of this database, as an administrator would, and says how many.
+    ///
+    /// # Panics
+    ///
+    /// The server does not answer.
+    pub async fn kill_others(&mut self) -> usize {
+        let query = format!("SELECT p.id FROM information_schema.processlist p {OTHERS}");
+        let ids: Vec<u64> = sqlx::query_scalar::<_, i64>(AssertSqlSafe(query))
+            .fetch_all(&mut self.connection)
+            .await
+            .expect("the server answers")
+            .into_iter()
+            .filter_map(|id| u64::try_from(id).ok())
+            .collect();
+        for id in &ids {
+            // It may have ended by itself.
+            let _ = sqlx::raw_sql(AssertSqlSafe(format!("KILL CONNECTION {id}")))
+                .execute(&mut self.connection)
+                .await;
+        }
+        for id in &ids {
+            self.until_gone(*id).await;
+        }
+        ids.len()
+    }
+
+    async fn sessions(&mut self) -> Vec<String> {
+        let query = format!(
+            "SELECT concat_ws(' | ', p.id, p.command, p.state, left(p.info, 200)) \
+             FROM information_schema.processlist p {OTHERS}"
+        );
+        sqlx::query_scalar(AssertSqlSafe(query))
+            .fetch_all(&mut self.connection)
+            .await
+            .unwrap_or_else(|error| vec![error.to_string()])
+    }
+}
+
+/// The sessions of this database, without the observer's own.
+const OTHERS: &str = "WHERE p.db = DATABASE() AND p.id <> CONNECTION_ID()";

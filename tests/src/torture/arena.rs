@@ -1,0 +1,243 @@
+//! A whole run: clients, the nemesis, and what is left.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::Fault;
+use super::client::{CALLERS, Errand};
+use super::engine::{Engine, Tables};
+use super::handlers::Planted;
+use super::history::History;
+use super::laws::{Violation, violations};
+use super::nemesis::{Blow, HOLD, blow};
+
+/// Clients at a time.
+pub const CLIENTS: u64 = 4;
+/// No answer for so long tells that something is stuck.
+const STALLED: Duration = Duration::from_mins(2);
+
+/// What a run is to be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Every choice follows it.
+    pub seed: u64,
+    /// Calls of all callers together.
+    pub calls: u64,
+    /// Blows of the nemesis.
+    pub blows: u64,
+    /// When to stop before the calls are all made.
+    pub limit: Option<Duration>,
+    /// The fault in the handlers.
+    pub planted: Planted,
+    /// The program that becomes a client when its first argument is `client`.
+    pub program: PathBuf,
+}
+
+/// What a run was.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the callers saw.
+    pub history: History,
+    /// What is left.
+    pub tables: Tables,
+    /// The blows that hit, by kind.
+    pub blows: BTreeMap<String, u64>,
+    /// What is broken.
+    pub violations: Vec<Violation>,
+    /// How long the clients took.
+    pub took: Duration,
+    /// The logs; removed with this value.
+    pub logs: TempDir,
+}
+
+/// Runs clients and nemesis, and reads what is left.
+///
+/// # Errors
+/// Those of the run itself: a server that does not start, a program that is not there. A client that
+/// fails is a violation, because its call has no answer.
+pub async fn run<E: Engine>(plan: &Plan) -> Result<Outcome, Fault> {
+    let engine = E::start(plan.planted).await?;
+    let logs = tempfile::Builder::new().prefix("idem-torture-").tempdir()?;
+    let begun = Instant::now();
+    let mut arena = Arena::open::<E>(&engine, plan, logs.path())?;
+    let mut blows = arena.fight(&engine).await?;
+    arena.close().await?;
+    let took = begun.elapsed();
+    blows.extend(engine.hits());
+    let history = History::read_all(logs.path())?;
+    let tables = engine.tables().await?;
+    Ok(Outcome {
+        violations: violations(&history, &tables),
+        history,
+        tables,
+        blows,
+        took,
+        logs,
+    })
+}
+
+struct Arena<'p> {
+    plan: &'p Plan,
+    engine: &'static str,
+    errand: Errand,
+    clients: Vec<Child>,
+    /// Answers by client.
+    answers: watch::Sender<Vec<u64>>,
+    deadline: Option<Instant>,
+}
+
+impl<'p> Arena<'p> {
+    fn open<E: Engine>(engine: &E, plan: &'p Plan, logs: &Path) -> io::Result<Self> {
+        let calls = plan.calls.div_ceil(CLIENTS * CALLERS);
+        let mut arena = Self {
+            plan,
+            engine: E::NAME,
+            errand: Errand {
+                url: engine.url(),
+                logs: logs.to_owned(),
+                client: 0,
+                seed: plan.seed,
+                calls,
+                // Each key is called about four times, and a short run has some keys at least.
+                keys: (plan.calls / 4).max(40),
+                planted: plan.planted,
+            },
+            clients: Vec::new(),
+            answers: watch::Sender::new(vec![0; usize::try_from(CLIENTS).unwrap_or(0)]),
+            deadline: plan.limit.map(|limit| Instant::now() + limit),
+        };
+        for n in 0..CLIENTS {
+            let client = arena.client(n)?;
+            arena.clients.push(client);
+        }
+        Ok(arena)
+    }
+
+    /// Starts the client of this number, for the first time or after it was killed.
+    fn client(&self, n: u64) -> io::Result<Child> {
+        let errand = Errand {
+            client: n,
+            ..self.errand.clone()
+        };
+        let mut child = Command::new(&self.plan.program)
+            .args(["client", self.engine])
+            .args(errand.arguments())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let Some(told) = child.stdout.take() else {
+            return Err(io::Error::other("a client without an output"));
+        };
+        let (answers, n) = (self.answers.clone(), usize::try_from(n).unwrap_or(0));
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(told).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                if let Ok(answered) = line.parse() {
+                    answers.send_modify(|answers| answers[n] = answered);
+                }
+            }
+        });
+        Ok(child)
+    }
+
+    /// Deals the blows, each at its moment, and waits for the last answer.
+    async fn fight<E: Engine>(&mut self, engine: &E) -> Result<BTreeMap<String, u64>, Fault> {
+        let mut dealt = BTreeMap::new();
+        let all = self.errand.calls * CLIENTS * CALLERS;
+        for n in 0..self.plan.blows {
+            let Some((moment, blow, victim)) =
+                blow(self.plan.seed, n, all, self.plan.blows, E::BLOWS)
+            else {
+                break;
+            };
+            if !self.answered(moment).await {
+                return Ok(dealt);
+            }
+            match blow {
+                Blow::KillClient => self.kill(victim % CLIENTS).await?,
+                Blow::KillAll => {
+                    for client in &mut self.clients {
+                        client.start_kill()?;
+                    }
+                    for n in 0..CLIENTS {
+                        self.kill(n).await?;
+                    }
+                }
+                Blow::Freeze => self.freeze(victim % CLIENTS).await?,
+                blow => engine.strike(blow).await?,
+            }
+            if blow.hits_at_once() {
+                *dealt.entry(blow.to_string()).or_default() += 1;
+            }
+        }
+        self.answered(all).await;
+        Ok(dealt)
+    }
+
+    /// Waits until so many calls are answered; false if that will not be.
+    async fn answered(&self, moment: u64) -> bool {
+        let mut answers = self.answers.subscribe();
+        loop {
+            if answers.borrow_and_update().iter().sum::<u64>() >= moment {
+                return true;
+            }
+            let left = self.deadline.map_or(STALLED, |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
+            match timeout(left.min(STALLED), answers.changed()).await {
+                Ok(Ok(())) => {}
+                // Time is up, nobody answers any more, or nobody is there.
+                Ok(Err(_)) | Err(_) => return false,
+            }
+        }
+    }
+
+    async fn kill(&mut self, n: u64) -> Result<(), Fault> {
+        let index = usize::try_from(n)?;
+        self.clients[index].kill().await?;
+        self.clients[index] = self.client(n)?;
+        Ok(())
+    }
+
+    async fn freeze(&self, n: u64) -> Result<(), Fault> {
+        let Some(process) = self.clients[usize::try_from(n)?].id() else {
+            return Ok(());
+        };
+        signal("-STOP", process).await?;
+        sleep(HOLD).await;
+        signal("-CONT", process).await?;
+        Ok(())
+    }
+
+    /// Lets every caller finish its call, and waits for all.
+    async fn close(self) -> io::Result<()> {
+        for mut client in self.clients {
+            drop(client.stdin.take());
+            match timeout(STALLED, client.wait()).await {
+                Ok(ended) => {
+                    if !ended?.success() {
+                        // The call that it could not end is in its log without an answer.
+                        eprintln!("a client has failed");
+                    }
+                }
+                Err(_) => client.kill().await?,
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn signal(name: &str, process: u32) -> io::Result<ExitStatus> {
+    let command = format!("kill {name} {process}");
+    Command::new("sh").args(["-c", &command]).status().await
+}

@@ -1,0 +1,165 @@
+//! PostgreSQL: a server of the run's own, reached through a link that can fail.
+
+use std::collections::BTreeMap;
+use std::str::FromStr as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use idem_runtime::schema;
+use sqlx::postgres::{
+    PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode, PgTransaction,
+};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
+use tokio::task::block_in_place;
+use tokio::time::{Instant, sleep};
+
+use super::{Engine, Tables, loose, read_tables};
+use crate::postgres::{Cluster, Database, Options};
+use crate::torture::Fault;
+use crate::torture::calls::{Asked, Done, Refused, Way};
+use crate::torture::handlers::{Planted, bank, tables};
+use crate::torture::link::{Harm, Link, Point};
+use crate::torture::nemesis::{Blow, HOLD};
+
+/// How long what the clients left may take to end.
+const QUIET: Duration = Duration::from_secs(30);
+/// What is not at rest: sessions inside a transaction, and advisory locks.
+const UNFINISHED: &str = "SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+     AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL) \
+     + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') \
+     + (SELECT count(*) FROM pg_prepared_xacts)";
+
+bank!(PgPool, PgTransaction<'_>, PgConnection, "key");
+
+/// The server, its database and the link to it.
+#[derive(Debug)]
+pub struct Postgres {
+    cluster: Mutex<Cluster>,
+    database: Database,
+    link: Link,
+}
+
+impl Engine for Postgres {
+    const NAME: &'static str = "postgres";
+    const BLOWS: &'static [Blow] = &[
+        Blow::KillClient,
+        Blow::KillClient,
+        Blow::KillAll,
+        Blow::Freeze,
+        Blow::Terminate,
+        Blow::Terminate,
+        Blow::Terminate,
+        Blow::Crash,
+        Blow::Restart,
+        Blow::CutLinks,
+        Blow::Hold,
+        Blow::Link(Point::Commit, Harm::CutBefore),
+        Blow::Link(Point::Commit, Harm::CutAnswer),
+        Blow::Link(Point::Commit, Harm::CutAnswer),
+        Blow::Link(Point::Commit, Harm::CutClient),
+        Blow::Link(Point::Commit, Harm::CutClient),
+        Blow::Link(Point::Commit, Harm::Delay),
+        Blow::Link(Point::Commit, Harm::Swallow),
+        Blow::Link(Point::Commit, Harm::SwallowAnswer),
+        Blow::Link(Point::Commit, Harm::SwallowAnswer),
+        Blow::Link(Point::Anywhere, Harm::CutBefore),
+        Blow::Link(Point::Anywhere, Harm::CutAnswer),
+        Blow::Link(Point::Anywhere, Harm::CutClient),
+        Blow::Link(Point::Anywhere, Harm::Delay),
+        Blow::Link(Point::Anywhere, Harm::Swallow),
+        Blow::Link(Point::Anywhere, Harm::SwallowAnswer),
+    ];
+    type Bank = PgPool;
+
+    fn bank(url: &str) -> Result<PgPool, Fault> {
+        let pool = PgPoolOptions::new()
+            .max_connections(6)
+            .acquire_timeout(Duration::from_secs(5));
+        Ok(pool.connect_lazy(url)?)
+    }
+
+    async fn start(planted: Planted) -> Result<Self, Fault> {
+        let cluster = block_in_place(|| Cluster::start(Options::new().durable()))?;
+        let database = Database::fresh_on(&cluster).await;
+        let mut conn = database.connect().await;
+        schema::create_if_missing(&mut conn).await?;
+        for statement in tables() {
+            conn.execute(AssertSqlSafe(statement)).await?;
+        }
+        if planted == Planted::NoConstraint {
+            for statement in loose("key") {
+                conn.execute(statement).await?;
+            }
+        }
+        let server = PgConnectOptions::from_str(&database.url())?;
+        let target = (server.get_host().to_owned(), server.get_port());
+        let link = Link::to(target, b"COMMIT\0").await?;
+        Ok(Self {
+            cluster: Mutex::new(cluster),
+            database,
+            link,
+        })
+    }
+
+    fn url(&self) -> String {
+        let options = self.database.options().clone();
+        options
+            .host("127.0.0.1")
+            .port(self.link.port())
+            .ssl_mode(PgSslMode::Disable)
+            .to_url_lossy()
+            .to_string()
+    }
+
+    async fn strike(&self, blow: Blow) -> Result<(), Fault> {
+        match blow {
+            Blow::Crash => block_in_place(|| {
+                let mut cluster = self.cluster();
+                cluster.stop_immediate()?;
+                cluster.resume()
+            })?,
+            Blow::Restart => block_in_place(|| self.cluster().restart())?,
+            Blow::Terminate => {
+                self.database.observer().await.terminate_others().await;
+            }
+            Blow::Hold => {
+                // The counter and the records: bodies and completions wait.
+                let mut conn = self.database.connect().await;
+                let mut tx = conn.begin().await?;
+                tx.execute("LOCK TABLE counter, idem_record IN SHARE ROW EXCLUSIVE MODE")
+                    .await?;
+                sleep(HOLD).await;
+                tx.rollback().await?;
+            }
+            Blow::CutLinks => self.link.cut(),
+            Blow::Link(point, harm) => self.link.arm(point, harm),
+            Blow::KillClient | Blow::KillAll | Blow::Freeze | Blow::Read | Blow::Checkpoint => {
+                return Err(format!("{blow} is none of this engine's").into());
+            }
+        }
+        Ok(())
+    }
+
+    fn hits(&self) -> BTreeMap<String, u64> {
+        self.link.hits()
+    }
+
+    async fn tables(&self) -> Result<Tables, Fault> {
+        let mut conn = self.database.connect().await;
+        let begun = Instant::now();
+        let unfinished = loop {
+            let count: i64 = sqlx::query_scalar(UNFINISHED).fetch_one(&mut conn).await?;
+            if count == 0 || begun.elapsed() > QUIET {
+                break count;
+            }
+            sleep(Duration::from_millis(20)).await;
+        };
+        read_tables!(conn, "key", "operation", unfinished)
+    }
+}
+
+impl Postgres {
+    fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

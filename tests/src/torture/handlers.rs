@@ -1,0 +1,377 @@
+//! The handlers, the same on every database, and the faults that are planted on purpose.
+//!
+//! Their statements are whole texts, of names and integers only, which every dialect reads alike.
+
+use idem_runtime::{Error, IdempotencyKey};
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use super::calls::{Asked, Done, Refused, What};
+
+/// A fault built in on purpose, which the checker must find. The handlers that have it are written
+/// by hand, and only the record's table and its values are the library's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Planted {
+    /// None: the annotated handlers.
+    Nothing,
+    /// Look, then act, and nothing in the table that keeps two records of a key apart.
+    NoConstraint,
+    /// The effect commits first and the record afterwards.
+    RecordAfter,
+    /// A record that is found by a look-up before the claim is replayed to any request.
+    MismatchSkipped,
+}
+
+impl Planted {
+    /// The fault of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Nothing,
+            Self::NoConstraint,
+            Self::RecordAfter,
+            Self::MismatchSkipped,
+        ]
+        .into_iter()
+        .find(|planted| format!("{planted:?}") == name)
+    }
+}
+
+/// The business tables, statement by statement. Nothing in them keeps two effects of one key apart.
+pub fn tables() -> Vec<String> {
+    let accounts = super::calls::ACCOUNTS.cast_signed();
+    let opening = super::calls::OPENING;
+    let mut statements: Vec<String> = [
+        "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL)",
+        "CREATE TABLE counter (n bigint NOT NULL)",
+        "INSERT INTO counter VALUES (0)",
+        "CREATE TABLE effect (what varchar(16) NOT NULL, run bigint PRIMARY KEY, number bigint, \
+         label varchar(64) NOT NULL, payer bigint NOT NULL, payee bigint NOT NULL, amount bigint NOT NULL)",
+    ]
+    .map(str::to_owned)
+    .into();
+    statements
+        .extend((0..accounts).map(|id| format!("INSERT INTO account VALUES ({id}, {opening})")));
+    statements
+}
+
+/// The writes of a body, statement by statement, for a run of this id.
+///
+/// The counter comes first and accounts follow in the order of their ids, so that two bodies do not
+/// wait for each other in a circle.
+pub fn writes(key: &str, asked: &Asked, run: i64) -> Vec<AssertSqlSafe<String>> {
+    let Asked {
+        what,
+        from,
+        to,
+        amount,
+    } = *asked;
+    let number = match what {
+        What::Transfer => "NULL",
+        What::Order => "(SELECT n FROM counter)",
+    };
+    let mut statements = Vec::new();
+    if what == What::Order {
+        statements.push("UPDATE counter SET n = n + 1".to_owned());
+    }
+    let mut moves = [(from, -amount), (to, amount)];
+    moves.sort_unstable();
+    statements.extend(moves.map(|(account, amount)| {
+        format!("UPDATE account SET balance = balance + {amount} WHERE id = {account}")
+    }));
+    statements.push(format!(
+        "INSERT INTO effect VALUES ('{}', {run}, {number}, '{key}', {from}, {to}, {amount})",
+        what.operation()
+    ));
+    statements.into_iter().map(AssertSqlSafe).collect()
+}
+
+/// What reads the number that a run was given.
+pub fn number_of(run: i64) -> AssertSqlSafe<String> {
+    AssertSqlSafe(format!("SELECT number FROM effect WHERE run = {run}"))
+}
+
+/// The record that a handler written by hand leaves, in a table without any constraint.
+///
+/// `column` is the name of the key's column, quoted where the dialect wants it.
+pub fn loose_record(column: &str, key: &str, asked: &Asked, done: &Done) -> AssertSqlSafe<String> {
+    let number = done.number.map_or("null".to_owned(), |n| n.to_string());
+    AssertSqlSafe(format!(
+        "INSERT INTO idem_record ({column}, operation, status, result) \
+         VALUES ('{key}', '{}', 1, '{{\"run\":{},\"number\":{number}}}')",
+        asked.what.operation(),
+        done.run
+    ))
+}
+
+/// An id that no other run has.
+pub fn fresh_run() -> i64 {
+    // 63 bits of a random UUID.
+    let (high, _) = Uuid::new_v4().as_u64_pair();
+    (high >> 1).cast_signed()
+}
+
+/// The key of this name, for all callers.
+///
+/// # Errors
+/// It is none.
+pub fn named(name: &str) -> Result<IdempotencyKey, Refused> {
+    let key = name.parse::<IdempotencyKey>().map_err(Error::from)?;
+    Ok(key.global())
+}
+
+/// A panic of a body on purpose; the client's hook keeps silent about it.
+pub const ON_PURPOSE: &str = "the body panics on purpose";
+
+/// What a client of this engine can do: the annotated handlers, and the faulty ones.
+pub trait Bank: Clone + Send + Sync + 'static {
+    /// Calls an annotated handler.
+    fn call(&self, asking: Asking) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
+
+    /// Calls the annotated handler whose body's effect has happened already.
+    fn note(
+        &self,
+        key: &str,
+        asked: Asked,
+        done: Done,
+    ) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
+
+    /// The recorded result of a key, whatever was asked for.
+    fn recorded(&self, key: &str) -> impl Future<Output = Result<Option<Done>, Refused>> + Send;
+
+    /// The effect, in a transaction of its own, with a record in the same transaction or without.
+    fn act(
+        &self,
+        key: &str,
+        asked: Asked,
+        record: bool,
+    ) -> impl Future<Output = Result<Done, Refused>> + Send;
+}
+
+/// One try of a call.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The key.
+    pub key: String,
+    /// The request.
+    pub asked: Asked,
+    /// How the handler is called.
+    pub way: super::calls::Way,
+    /// What its body does.
+    pub fate: super::calls::Fate,
+}
+
+/// Answers a call by the handlers that have this fault; the flag says whether it was a replay.
+///
+/// # Errors
+/// Why there is no result.
+pub async fn answer<B: Bank>(
+    bank: &B,
+    planted: Planted,
+    asking: Asking,
+) -> Result<(Done, bool), Refused> {
+    let Asking { key, asked, .. } = &asking;
+    if planted == Planted::Nothing {
+        return bank.call(asking).await;
+    }
+    if let Some(done) = bank.recorded(key).await? {
+        return Ok((done, true));
+    }
+    match planted {
+        Planted::NoConstraint => Ok((bank.act(key, *asked, true).await?, false)),
+        Planted::RecordAfter => {
+            let done = bank.act(key, *asked, false).await?;
+            bank.note(key, *asked, done).await
+        }
+        Planted::Nothing | Planted::MismatchSkipped => bank.call(asking).await,
+    }
+}
+
+/// The handlers over one database's transaction, and what its pool can do: the pool, the transaction
+/// and the connection as types, and the quoted name of the key's column.
+macro_rules! bank {
+    ($pool:ty, $transaction:ty, $connection:ty, $column:literal) => {
+        mod annotated {
+            use idem_runtime::{IdempotencyKey, idempotent};
+
+            use super::*;
+            use crate::torture::calls::{Fate, What};
+            use crate::torture::handlers::{
+                Asking, Bank, ON_PURPOSE, fresh_run, loose_record, named, number_of, writes,
+            };
+
+            /// The effect.
+            async fn write(
+                conn: &mut $connection,
+                key: &str,
+                asked: &Asked,
+            ) -> Result<Done, Refused> {
+                let run = fresh_run();
+                for statement in writes(key, asked, run) {
+                    sqlx::raw_sql(statement).execute(&mut *conn).await?;
+                }
+                let number = match asked.what {
+                    What::Transfer => None,
+                    What::Order => {
+                        sqlx::query_scalar(number_of(run))
+                            .persistent(false)
+                            .fetch_one(&mut *conn)
+                            .await?
+                    }
+                };
+                Ok(Done { run, number })
+            }
+
+            async fn body(
+                tx: &mut $transaction,
+                key: &IdempotencyKey,
+                asked: &Asked,
+                fate: Fate,
+                already: Option<Done>,
+            ) -> Result<Done, Refused> {
+                if let Some(done) = already {
+                    return Ok(done);
+                }
+                let done = write(&mut **tx, key.as_str(), asked).await?;
+                match fate {
+                    Fate::Succeeds => Ok(done),
+                    Fate::Declines => Err(Refused::Declined {
+                        amount: asked.amount,
+                    }),
+                    Fate::BankDown => Err(Refused::BankDown),
+                    Fate::Panics => panic!("{ON_PURPOSE}"),
+                }
+            }
+
+            $crate::torture::handlers::handler!(transfer, "transfer", $transaction);
+            $crate::torture::handlers::handler!(order, "order", $transaction);
+            $crate::torture::handlers::handler!(
+                transfer_patiently,
+                "transfer",
+                $transaction,
+                on_conflict = "wait",
+                wait = "1s"
+            );
+            $crate::torture::handlers::handler!(
+                order_patiently,
+                "order",
+                $transaction,
+                on_conflict = "wait",
+                wait = "1s"
+            );
+
+            impl Bank for $pool {
+                async fn call(&self, asking: Asking) -> Result<(Done, bool), Refused> {
+                    let Asking {
+                        key,
+                        asked,
+                        way,
+                        fate,
+                    } = asking;
+                    let key = named(&key)?;
+                    let done = match (way, asked.what) {
+                        (Way::Pool, What::Transfer) => {
+                            transfer(self, &key, &asked, fate, None).await
+                        }
+                        (Way::Pool, What::Order) => order(self, &key, &asked, fate, None).await,
+                        (Way::Patient, What::Transfer) => {
+                            transfer_patiently(self, &key, &asked, fate, None).await
+                        }
+                        (Way::Patient, What::Order) => {
+                            order_patiently(self, &key, &asked, fate, None).await
+                        }
+                        (Way::Joined, what) => {
+                            // A begin that is dropped may leave its connection inside a
+                            // transaction (sqlx 0.9), and the next call on it is refused for
+                            // that. A careful caller lets it come to its end.
+                            let pool = self.clone();
+                            let begun = tokio::spawn(async move { pool.begin().await }).await;
+                            let mut tx = begun.map_err(|_| sqlx::Error::WorkerCrashed)??;
+                            let done = match what {
+                                What::Transfer => transfer(&mut tx, &key, &asked, fate, None).await,
+                                What::Order => order(&mut tx, &key, &asked, fate, None).await,
+                            };
+                            // A failure for good is recorded, in this transaction.
+                            if matches!(done, Ok(_) | Err(Refused::Declined { .. })) {
+                                tx.commit().await?;
+                            } else {
+                                tx.rollback().await?;
+                            }
+                            done
+                        }
+                    };
+                    done.map(|done| (*done, done.replayed()))
+                }
+
+                async fn note(
+                    &self,
+                    key: &str,
+                    asked: Asked,
+                    done: Done,
+                ) -> Result<(Done, bool), Refused> {
+                    let key = named(&key)?;
+                    let noted = match asked.what {
+                        What::Transfer => {
+                            transfer(self, &key, &asked, Fate::Succeeds, Some(done)).await?
+                        }
+                        What::Order => {
+                            order(self, &key, &asked, Fate::Succeeds, Some(done)).await?
+                        }
+                    };
+                    Ok((*noted, noted.replayed()))
+                }
+
+                async fn recorded(&self, key: &str) -> Result<Option<Done>, Refused> {
+                    let sql = format!("SELECT result FROM idem_record WHERE {} = '{key}'", $column);
+                    let found: Option<Option<Vec<u8>>> = sqlx::query_scalar(AssertSqlSafe(sql))
+                        .persistent(false)
+                        .fetch_optional(self)
+                        .await?;
+                    Ok(found
+                        .flatten()
+                        .and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+                }
+
+                async fn act(
+                    &self,
+                    key: &str,
+                    asked: Asked,
+                    record: bool,
+                ) -> Result<Done, Refused> {
+                    let mut tx = self.begin().await?;
+                    let done = write(&mut tx, key, &asked).await?;
+                    if record {
+                        sqlx::raw_sql(loose_record($column, key, &asked, &done))
+                            .execute(&mut *tx)
+                            .await?;
+                    }
+                    tx.commit().await?;
+                    Ok(done)
+                }
+            }
+        }
+    };
+}
+
+/// One annotated handler; the last arguments are further options.
+macro_rules! handler {
+    ($name:ident, $operation:literal, $transaction:ty $(, $option:ident = $value:literal)*) => {
+        #[idempotent(
+            namespace = "torture",
+            operation = $operation,
+            failures = "record",
+            skip(fate, already)
+            $(, $option = $value)*
+        )]
+        async fn $name(
+            tx: &mut $transaction,
+            key: &IdempotencyKey,
+            asked: &Asked,
+            fate: Fate,
+            already: Option<Done>,
+        ) -> Result<Done, Refused> {
+            body(tx, key, asked, fate, already).await
+        }
+    };
+}
+
+pub(crate) use {bank, handler};

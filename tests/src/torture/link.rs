@@ -1,0 +1,237 @@
+//! A link to a server that can fail at any message, above all at a COMMIT.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::nemesis::HOLD;
+
+/// How long a link is silent before it is given up, as keep-alive probes would: longer than a caller
+/// waits for its answer. A caller that only drops its own transaction does not close the link, and
+/// the server would keep that transaction's locks for ever.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Which message of a client's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Point {
+    /// The next COMMIT.
+    Commit,
+    /// The next message, whatever it is.
+    Anywhere,
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Harm {
+    /// The link is cut and the server never sees it.
+    CutBefore,
+    /// The server answers it, and the link is cut in place of that answer.
+    CutAnswer,
+    /// The client's end is cut at once; the server's when it has answered.
+    CutClient,
+    /// It arrives late.
+    Delay,
+    /// The server never sees it, and the link stays up and silent for a while.
+    Swallow,
+    /// The server answers it, and the link stays up and silent for a while.
+    SwallowAnswer,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Commit => "COMMIT",
+            Self::Anywhere => "a message",
+        })
+    }
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CutBefore => "cut before it arrives",
+            Self::CutAnswer => "cut in place of its answer",
+            Self::CutClient => "the client cut off while it is carried out",
+            Self::Delay => "delayed",
+            Self::Swallow => "swallowed",
+            Self::SwallowAnswer => "its answer swallowed",
+        })
+    }
+}
+
+/// Forwards connections to a server. Dropping it cuts them all.
+#[derive(Debug)]
+pub struct Link {
+    port: u16,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: (String, u16),
+    /// How a message ends that commits, as it goes over the wire.
+    commit: &'static [u8],
+    armed: Mutex<VecDeque<(Point, Harm)>>,
+    hits: Mutex<BTreeMap<String, u64>>,
+    /// Rises with every cut.
+    cuts: watch::Sender<u64>,
+}
+
+impl Link {
+    /// Listens on a port of its own for a server; `commit` is the end of a message that commits.
+    ///
+    /// # Errors
+    /// There is no port to listen on.
+    pub async fn to(target: (String, u16), commit: &'static [u8]) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            target,
+            commit,
+            armed: Mutex::default(),
+            hits: Mutex::default(),
+            cuts: watch::Sender::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self {
+            port,
+            shared,
+            accepting,
+        })
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Lies in wait for one message.
+    pub fn arm(&self, point: Point, harm: Harm) {
+        lock(&self.shared.armed).push_back((point, harm));
+    }
+
+    /// Cuts every link there is; new ones can be made.
+    pub fn cut(&self) {
+        self.shared.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// How many messages came to harm, by kind.
+    pub fn hits(&self) -> BTreeMap<String, u64> {
+        lock(&self.shared.hits).clone()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.cut();
+    }
+}
+
+impl Shared {
+    /// The harm to this message, which is then done with.
+    fn harm(&self, message: &[u8]) -> Option<Harm> {
+        let commits = message.ends_with(self.commit);
+        let mut armed = lock(&self.armed);
+        let meant = |(point, _): &(Point, Harm)| *point == Point::Anywhere || commits;
+        let (point, harm) = armed.iter().position(meant).and_then(|n| armed.remove(n))?;
+        drop(armed);
+        *lock(&self.hits)
+            .entry(format!("{point}: {harm}"))
+            .or_default() += 1;
+        Some(harm)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let mut cuts = shared.cuts.subscribe();
+            tokio::select! {
+                // Either end may go at any time: that is what a link is for.
+                _ = forward(client, &shared) => {}
+                _ = cuts.changed() => {}
+            }
+        });
+    }
+}
+
+async fn forward(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
+    let (host, port) = &shared.target;
+    let mut server = TcpStream::connect((host.as_str(), *port)).await?;
+    server.set_nodelay(true)?;
+    client.set_nodelay(true)?;
+    let (mut up, mut down) = ([0; 8192], [0; 8192]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut up) => {
+                let message = &up[..read?];
+                if message.is_empty() {
+                    return Ok(());
+                }
+                match shared.harm(message) {
+                    None => server.write_all(message).await?,
+                    Some(Harm::Delay) => {
+                        sleep(HOLD).await;
+                        server.write_all(message).await?;
+                    }
+                    Some(Harm::CutBefore) => return Ok(()),
+                    Some(Harm::CutAnswer) => {
+                        server.write_all(message).await?;
+                        let _ = server.read(&mut down).await?;
+                        return Ok(());
+                    }
+                    Some(Harm::CutClient) => {
+                        server.write_all(message).await?;
+                        drop(client);
+                        let _ = server.read(&mut down).await?;
+                        return Ok(());
+                    }
+                    Some(Harm::Swallow) => return Box::pin(silent(client, server)).await,
+                    Some(Harm::SwallowAnswer) => {
+                        server.write_all(message).await?;
+                        return Box::pin(silent(client, server)).await;
+                    }
+                }
+            }
+            read = server.read(&mut down) => {
+                let answer = &down[..read?];
+                if answer.is_empty() {
+                    return Ok(());
+                }
+                client.write_all(answer).await?;
+            }
+        }
+    }
+}
+
+/// Keeps a link open on which nothing passes any more, until one end goes or time is up.
+async fn silent(mut client: TcpStream, mut server: TcpStream) -> io::Result<()> {
+    let (mut up, mut down) = ([0; 8192], [0; 8192]);
+    let until_an_end_goes = async {
+        loop {
+            let read = tokio::select! {
+                read = client.read(&mut up) => read?,
+                read = server.read(&mut down) => read?,
+            };
+            if read == 0 {
+                return Ok(());
+            }
+        }
+    };
+    timeout(SILENCE, until_an_end_goes).await.unwrap_or(Ok(()))
+}

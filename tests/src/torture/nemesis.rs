@@ -1,0 +1,108 @@
+//! The faults, and which comes when.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::choice;
+use super::link::{Harm, Point};
+
+/// How long something is held up that is to go on afterwards.
+pub const HOLD: Duration = Duration::from_millis(300);
+
+/// One fault.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Blow {
+    /// SIGKILL to a client.
+    KillClient,
+    /// SIGKILL to every client: on SQLite a crash of the whole.
+    KillAll,
+    /// SIGSTOP to a client, with whatever it holds, and SIGCONT after a while.
+    Freeze,
+    /// Every backend is terminated.
+    Terminate,
+    /// The server crashes (immediate shutdown) and recovers.
+    Crash,
+    /// The server is restarted in good order.
+    Restart,
+    /// Every link is cut at once.
+    CutLinks,
+    /// A harm to the next message of this kind.
+    Link(Point, Harm),
+    /// Somebody else holds the lock that writers want.
+    Hold,
+    /// Somebody else reads, which is in the way of a rollback journal's COMMIT.
+    Read,
+    /// The write-ahead log is written back and cut short.
+    Checkpoint,
+}
+
+impl Blow {
+    /// Whether it is known to have hit when it was dealt. A harm to a link waits for its message.
+    pub fn hits_at_once(self) -> bool {
+        !matches!(self, Self::Link(..))
+    }
+}
+
+impl fmt::Display for Blow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::KillClient => "a client killed",
+            Self::KillAll => "all clients killed at once",
+            Self::Freeze => "a client frozen for a while",
+            Self::Terminate => "all backends terminated",
+            Self::Crash => "the server crashed",
+            Self::Restart => "the server restarted",
+            Self::CutLinks => "all links cut",
+            Self::Link(point, harm) => return write!(f, "{point}: {harm}"),
+            Self::Hold => "writers held up by another's lock",
+            Self::Read => "writers held up by a reader",
+            Self::Checkpoint => "the write-ahead log cut short",
+        })
+    }
+}
+
+/// The `n`th blow: after how many answers it comes, which it is, and a number to choose its victim
+/// by.
+pub fn blow(
+    seed: u64,
+    n: u64,
+    answers: u64,
+    blows: u64,
+    possible: &[Blow],
+) -> Option<(u64, Blow, u64)> {
+    let at = |place| choice(seed ^ 0x6E65_6D65_7369_7321, n * 4 + place);
+    let stride = (answers / (blows + 1)).max(1);
+    let moment = (n + 1) * stride - at(0) % stride.div_ceil(2);
+    // Each comes once before any comes again, in an order that the seed shuffles.
+    let count = possible.len() as u64;
+    let turn = n / count.max(1);
+    let mut left: Vec<Blow> = possible.to_vec();
+    let mut chosen = None;
+    for k in 0..=n.checked_rem(count)? {
+        let pick = choice(seed ^ 0x7475_726E, turn * 64 + k) % left.len() as u64;
+        chosen = Some(left.swap_remove(usize::try_from(pick).ok()?));
+    }
+    Some((moment, chosen?, at(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blow, blow};
+
+    const POSSIBLE: [Blow; 3] = [Blow::KillAll, Blow::Crash, Blow::Crash];
+
+    #[test]
+    fn a_seed_chooses_the_same_blows_again_and_all_kinds_come() {
+        let dealt = |seed| -> Vec<_> {
+            (0..30)
+                .map(|n| blow(seed, n, 1_000, 30, &POSSIBLE).unwrap())
+                .collect()
+        };
+        assert_eq!(dealt(1), dealt(1));
+        assert_ne!(dealt(1), dealt(2));
+        let kinds = |kind| dealt(1).iter().filter(|blow| blow.1 == kind).count();
+        assert_eq!((kinds(Blow::KillAll), kinds(Blow::Crash)), (10, 20));
+        assert!(dealt(1).iter().all(|blow| blow.0 < 1_000));
+        assert!(dealt(1).is_sorted_by_key(|blow| blow.0));
+    }
+}

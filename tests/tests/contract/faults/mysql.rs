@@ -1,0 +1,229 @@
+//! What `schema::verify` refuses on MySQL and MariaDB.
+
+use idem_runtime::error::SchemaFault;
+use idem_runtime::{Error, schema};
+use idem_tests::mysql::Database;
+use serde_json::json;
+use sqlx::mysql::MySqlTransactionManager;
+use sqlx::{AssertSqlSafe, Executor, MySqlConnection};
+use sqlx_core::transaction::TransactionManager as _;
+
+use crate::subject::{PAY, claim, key, store};
+
+/// A database with the table, changed by `statement`.
+async fn changed(statement: &str) -> (Database, MySqlConnection) {
+    let database = Database::fresh().await;
+    let mut conn = database.connect().await;
+    schema::create_if_missing(&mut conn).await.unwrap();
+    if !statement.is_empty() {
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(statement.to_owned())))
+            .await
+            .unwrap();
+    }
+    (database, conn)
+}
+
+/// The fault found at start-up, which must also be the one found by a first claim.
+async fn fault(statement: &str) -> SchemaFault {
+    let (_database, mut conn) = changed(statement).await;
+    let Err(Error::Schema(at_start)) = schema::verify(&mut conn).await else {
+        panic!("found fit: {statement}")
+    };
+    MySqlTransactionManager::begin(&mut conn, None)
+        .await
+        .unwrap();
+    let store = store();
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    match bound.begin(&key("k"), PAY, &json!(1)).await {
+        Err(Error::Schema(at_claim)) => assert_eq!(at_claim, at_start, "{statement}"),
+        other => panic!("{statement}: {other:?}"),
+    }
+    at_start
+}
+
+async fn expect_no_arbiter(statement: &str) {
+    let found = fault(statement).await;
+    assert!(
+        matches!(found, SchemaFault::NoArbiter { .. }),
+        "{statement}: {found:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_migration_is_fit() {
+    let (_database, mut conn) = changed("").await;
+    schema::verify(&mut conn).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_migrations_view_shows_a_record_to_operators() {
+    let (_database, mut conn) = changed("").await;
+    let store = store();
+    MySqlTransactionManager::begin(&mut conn, None)
+        .await
+        .unwrap();
+    let claim = claim(&store, &mut conn, &key("k \u{e9}"), &json!(1)).await;
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    bound.commit(claim, &json!("done")).await.unwrap();
+    let shown: (String, String, String, i64) = sqlx::query_as(
+        "SELECT `key`, status, result, TIMESTAMPDIFF(HOUR, created_at, expires_at) \
+         FROM idem_record_readable",
+    )
+    .fetch_one(&mut conn)
+    .await
+    .unwrap();
+    let expected = ("k \u{e9}", "completed", "\"done\"", 24);
+    assert_eq!((&*shown.0, &*shown.1, &*shown.2, shown.3), expected);
+}
+
+#[tokio::test]
+async fn a_missing_table_is_named() {
+    let found = fault("DROP TABLE idem_record").await;
+    let table = "idem_record".to_owned();
+    assert_eq!(found, SchemaFault::TableMissing { table });
+}
+
+#[tokio::test]
+async fn a_missing_column_is_a_fault_of_the_schema() {
+    let found = fault("ALTER TABLE idem_record CHANGE codec c SMALLINT NOT NULL").await;
+    let table = "idem_record".to_owned();
+    assert_eq!(found, SchemaFault::Columns { table });
+}
+
+#[tokio::test]
+async fn without_the_primary_key_there_is_no_arbiter() {
+    for statement in [
+        "ALTER TABLE idem_record DROP PRIMARY KEY",
+        "ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)",
+        // A session may switch its check off.
+        "ALTER TABLE idem_record DROP PRIMARY KEY, ADD COLUMN id BIGINT AUTO_INCREMENT PRIMARY KEY, \
+         ADD UNIQUE (namespace, scope, `key`)",
+    ] {
+        expect_no_arbiter(statement).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_on_more_or_fewer_columns_or_a_part_of_one_is_no_arbiter() {
+    for columns in [
+        "namespace, `key`",
+        "namespace, scope, `key`, expires_at",
+        "namespace, scope, `key`(16)",
+        "namespace, scope, operation",
+    ] {
+        expect_no_arbiter(&format!(
+            "ALTER TABLE idem_record DROP PRIMARY KEY, ADD PRIMARY KEY ({columns})"
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_column_of_another_type_is_refused() {
+    for (column, kind) in [
+        (
+            "key",
+            "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL",
+        ),
+        ("key", "VARBINARY(255) NOT NULL"),
+        ("scope", "BINARY(255) NOT NULL"),
+        ("result", "JSON"),
+        ("result", "BLOB"),
+        ("attempt_id", "CHAR(36) NOT NULL"),
+    ] {
+        let statement = format!("ALTER TABLE idem_record MODIFY `{column}` {kind}");
+        match fault(&statement).await {
+            SchemaFault::Column { column: found, .. } => assert_eq!(found, column, "{kind}"),
+            other => panic!("{statement}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_an_engine_without_row_locks_is_refused() {
+    for engine in ["MyISAM", "Aria"] {
+        let statement = format!("ALTER TABLE idem_record ENGINE = {engine}, ROW_FORMAT = DEFAULT");
+        let table = "idem_record".to_owned();
+        assert_eq!(
+            fault(&statement).await,
+            SchemaFault::NotTransactional { table }
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_permanent_or_not_ordinary_is_refused() {
+    for (statement, what) in [
+        (
+            "CREATE TABLE copy LIKE idem_record; CREATE TEMPORARY TABLE idem_record LIKE copy",
+            "temporary",
+        ),
+        (
+            "RENAME TABLE idem_record TO t; CREATE VIEW idem_record AS SELECT * FROM t",
+            "not a table",
+        ),
+        (
+            "ALTER TABLE idem_record PARTITION BY KEY (`key`) PARTITIONS 2",
+            "partitioned",
+        ),
+        (
+            "ALTER TABLE idem_record ADD SYSTEM VERSIONING",
+            "not an ordinary table",
+        ),
+    ] {
+        match fault(statement).await {
+            SchemaFault::NotPermanent { found, .. } => assert_eq!(found, what),
+            other => panic!("{statement}: {other:?}"),
+        }
+    }
+}
+
+/// Also one made after the table was found fit.
+#[tokio::test]
+async fn a_trigger_that_changes_the_record_is_an_error() {
+    for change in [
+        "BEFORE UPDATE ON idem_record FOR EACH ROW SET NEW.result = x'31'",
+        "BEFORE UPDATE ON idem_record FOR EACH ROW SET NEW.attempt_id = OLD.attempt_id, NEW.status = 2, \
+         NEW.failure = NEW.result, NEW.result = NULL",
+        "BEFORE INSERT ON idem_record FOR EACH ROW SET NEW.attempt_id = x'00'",
+    ] {
+        let (_database, mut conn) = changed("").await;
+        schema::verify(&mut conn).await.unwrap();
+        let trigger = format!("CREATE TRIGGER change_it {change}");
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(trigger)))
+            .await
+            .unwrap();
+        let store = store();
+        MySqlTransactionManager::begin(&mut conn, None)
+            .await
+            .unwrap();
+        let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
+        let mut bound = store.in_transaction(&mut conn).unwrap();
+        let error = bound.commit(claim, &json!("lost")).await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::RecordNotWritten | Error::FreshTransactionNeeded
+            ),
+            "{change}: {error:?}"
+        );
+    }
+}
+
+/// A session that is not strict cuts what is too long, and says so only in a warning.
+#[tokio::test]
+async fn a_payload_that_the_column_would_cut_is_never_recorded() {
+    let (_database, mut conn) = changed(
+        "SET sql_mode = ''; CREATE TRIGGER cut BEFORE UPDATE ON idem_record FOR EACH ROW \
+         SET NEW.result = LEFT(NEW.result, 5)",
+    )
+    .await;
+    let store = store();
+    MySqlTransactionManager::begin(&mut conn, None)
+        .await
+        .unwrap();
+    let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    let error = bound.commit(claim, &json!("longer")).await.unwrap_err();
+    assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
+}

@@ -1,0 +1,140 @@
+//! Bodies that swallow a deadlock or a lock's timeout.
+
+use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_tests::gate::{self, Gate, Place};
+use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay, pay_whatever};
+use idem_tests::mysql::{Options, Server, Shop, fresh_key};
+use sqlx::mysql::MySqlTransaction;
+use sqlx::{Executor as _, MySqlConnection};
+
+const CMD: Pay = Pay { amount: 1 };
+
+/// Two rows to lock, and weight for a transaction that is not to be the victim.
+const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL) ENGINE = InnoDB; \
+     INSERT INTO account SELECT seq, 0 FROM seq_1_to_200";
+
+/// Pays, locks account 1, and after the gate asks for account 2 and does not look at what comes of it.
+#[idempotent(namespace = "payments", operation = "pay")]
+async fn pay_whatever_the_deadlock(
+    tx: &mut MySqlTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, key, cmd).await?;
+    tx.execute("UPDATE account SET n = n + 1 WHERE id = 1")
+        .await?;
+    gate::pass(key.as_str(), Place::Last).await;
+    let error = tx
+        .execute("UPDATE account SET n = n + 1 WHERE id = 2")
+        .await
+        .expect_err("this one is the victim");
+    let code = error.as_database_error().and_then(|error| error.code());
+    assert_eq!(code.as_deref(), Some("40001"));
+    Ok(paid)
+}
+
+/// A transaction that holds account 2 and has much to lose.
+async fn heavy(shop: &Shop) -> MySqlConnection {
+    let mut other = shop.database.connect().await;
+    other.execute("BEGIN").await.expect("none is open");
+    other
+        .execute("UPDATE account SET n = n + 1 WHERE id > 1")
+        .await
+        .expect("nobody has them");
+    other
+}
+
+#[tokio::test]
+async fn a_body_that_swallows_a_deadlock_is_told_so_and_nothing_is_kept() {
+    for joined in [false, true] {
+        let shop = Shop::open(1).await;
+        shop.run(ACCOUNTS).await;
+        let key = fresh_key();
+        let gate = Gate::at(key.as_str(), Place::Last);
+        let mut other = heavy(&shop).await;
+        let cross = async {
+            gate.entered().await;
+            let crossing = async {
+                other
+                    .execute("UPDATE account SET n = n + 1 WHERE id = 1")
+                    .await
+                    .expect("the other one is the victim");
+            };
+            let release = async {
+                shop.observer().await.until_blocked(1).await;
+                gate.open();
+            };
+            tokio::join!(crossing, release);
+        };
+        let call = async {
+            if !joined {
+                return pay_whatever_the_deadlock(&shop.pool, &key, &CMD).await;
+            }
+            let mut tx = shop.pool.begin().await?;
+            tx.execute("INSERT INTO payment (`key`, amount) VALUES ('before', 1)")
+                .await?;
+            let paid = pay_whatever_the_deadlock(&mut tx, &key, &CMD).await;
+            // The caller's transaction is gone with it, and its next statement says so.
+            let next = tx
+                .execute("INSERT INTO payment (`key`, amount) VALUES ('after', 1)")
+                .await;
+            assert!(next.is_err());
+            paid
+        };
+        let (paid, ()) = tokio::join!(call, cross);
+        let refusal = paid.expect_err("its writes are gone").refusal();
+        assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
+        other.execute("COMMIT").await.expect("it has won");
+        shop.assert_no_effect(&key).await;
+        let all: i64 = sqlx::query_scalar("SELECT count(*) FROM payment")
+            .fetch_one(&mut other)
+            .await
+            .expect("the server answers");
+        assert_eq!(all, 0);
+        let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
+        assert!(!paid.replayed());
+    }
+}
+
+const AT_ONCE: &str =
+    "SET STATEMENT innodb_lock_wait_timeout = 0 FOR UPDATE account SET n = 9 WHERE id = 2";
+
+#[tokio::test]
+async fn a_lock_timeout_ends_only_its_statement_and_the_body_may_go_on() {
+    let shop = Shop::open(1).await;
+    shop.run(ACCOUNTS).await;
+    let key = fresh_key();
+    let _other = heavy(&shop).await;
+    pay_whatever(&shop.pool, &key, &CMD, AT_ONCE)
+        .await
+        .expect("it has handled it");
+    shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn where_a_lock_timeout_rolls_all_back_a_body_that_swallows_it_is_told_so() {
+    let server = Server::start(&Options::new().set("innodb_rollback_on_timeout", "ON"));
+    let server = server.expect("a server");
+    let shop = Shop::open_on(&server, 2).await;
+    shop.run(ACCOUNTS).await;
+    let key = fresh_key();
+    let _other = heavy(&shop).await;
+    let refusal = pay_whatever(&shop.pool, &key, &CMD, AT_ONCE).await;
+    let refusal = refusal.expect_err("its writes are gone").refusal();
+    assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
+    shop.assert_no_effect(&key).await;
+
+    // And a caller's transaction that meets a rival's claim is lost with it: it is told so.
+    let mut rival = shop.pool.begin().await.expect("a transaction");
+    pay(&mut rival, &key, &CMD).await.expect("the key is fresh");
+    let mut tx = shop.pool.begin().await.expect("a transaction");
+    tx.execute("INSERT INTO payment (`key`, amount) VALUES ('before', 1)")
+        .await
+        .expect("nobody has it");
+    let refusal = pay(&mut tx, &key, &CMD).await.expect_err("it runs");
+    let refusal = refusal.refusal();
+    assert!(matches!(refusal, Error::TransactionLost(_)), "{refusal:?}");
+    let _ = tx.rollback().await;
+    rival.commit().await.expect("nothing is wrong with it");
+    shop.assert_one_effect(&key).await;
+}

@@ -1,0 +1,202 @@
+//! A call dropped at any await point leaves its key fresh or complete and its pool usable.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use idem_runtime::{Error, IdempotencyKey, Replayable};
+use idem_tests::mysql::payments::insert;
+use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, pay};
+use idem_tests::mysql::{Observer, Shop, fresh_key};
+use idem_tests::proxy::Proxy;
+use sqlx::mysql::{MySqlConnectOptions, MySqlTransaction};
+use sqlx::{Connection as _, MySqlConnection, MySqlPool};
+
+const CMD: Pay = Pay { amount: 1 };
+
+/// When a call is dropped.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// As soon as it waits: what it sent may not have reached the server yet.
+    Waiting,
+    /// When what it waits for has come, which it will never look at.
+    Woken,
+}
+
+const MOMENTS: [Moment; 2] = [Moment::Waiting, Moment::Woken];
+
+/// Polls `call` at most `polls` times, once for each time that it is woken, and drops it. `None`
+/// if it was not done by then.
+async fn polled<F: Future>(call: F, polls: usize, moment: Moment) -> Option<F::Output> {
+    let mut call = pin!(call);
+    let mut left = polls;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match call.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if left == 0 && matches!(moment, Moment::Waiting) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// A shop behind a link that this very thread serves: no answer can have come by the time that it
+/// is asked for, so that every wait for the server is a wait of the future, on a machine of any load.
+struct Counter {
+    shop: Shop,
+    observer: Observer,
+    link: Proxy<MySqlConnectOptions>,
+    pool: MySqlPool,
+}
+
+impl Counter {
+    async fn open() -> Self {
+        let shop = Shop::open(1).await;
+        let observer = shop.observer().await;
+        let link = Proxy::to(shop.database.options()).await;
+        let pool = shop.pool_by(1, link.options());
+        Self {
+            shop,
+            observer,
+            link,
+            pool,
+        }
+    }
+
+    /// The key is fresh or complete, and the next call makes it one effect.
+    async fn settled(&mut self, key: &IdempotencyKey, at: &str) {
+        self.observer.until_no_transaction().await;
+        let effects = self.shop.effects(key).await;
+        assert!(effects == (0, 0) || effects == (1, 1), "{at}: {effects:?}");
+        let paid = pay(&self.pool, key, &CMD).await;
+        let paid = paid.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+        assert_eq!(paid.replayed(), effects == (1, 1), "{at}");
+        self.shop.assert_one_effect(key).await;
+    }
+}
+
+/// Counts up from no poll at all until the call is done.
+macro_rules! at_every_await {
+    (|$moment:ident, $polls:ident, $at:ident| $step:block) => {
+        for $moment in MOMENTS {
+            let mut $polls = 0;
+            loop {
+                let $at = &*format!("{:?} after {} polls", $moment, $polls);
+                if $step {
+                    break;
+                }
+                $polls += 1;
+            }
+            assert!($polls > 3, "{:?}: too few awaits: {}", $moment, $polls);
+        }
+    };
+}
+
+#[tokio::test]
+async fn dropped_at_every_await_on_a_pool_of_one() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let done = polled(pay(&counter.pool, &key, &CMD), polls, moment).await;
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+#[tokio::test]
+async fn a_replay_dropped_at_every_await() {
+    let mut counter = Counter::open().await;
+    let key = fresh_key();
+    pay(&counter.pool, &key, &CMD).await.expect("fresh");
+    at_every_await!(|moment, polls, at| {
+        let done = polled(pay(&counter.pool, &key, &CMD), polls, moment).await;
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+#[tokio::test]
+async fn a_recorded_failure_dropped_at_every_await() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let call = fail_to_pay(&counter.pool, &key, &CMD, Some(51));
+        let done = polled(call, polls, moment).await;
+        counter.observer.until_no_transaction().await;
+        let recorded = counter.shop.records(&key).await == 1;
+        // Of another code if it is a first run.
+        let failed = fail_to_pay(&counter.pool, &key, &CMD, Some(99)).await;
+        let expected = if recorded { 51 } else { 99 };
+        match failed {
+            Err(PayError::Declined { code }) => assert_eq!(code, expected, "{at}"),
+            other => panic!("{at}: {other:?}"),
+        }
+        assert_eq!(counter.shop.effects(&key).await, (0, 1), "{at}");
+        done.is_some()
+    });
+}
+
+#[tokio::test]
+async fn dropped_at_every_await_on_a_pooled_connection_that_goes_back_to_its_pool() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let mut connection = counter.pool.acquire().await.expect("the pool is usable");
+        let done = polled(pay(&mut connection, &key, &CMD), polls, moment).await;
+        drop(connection);
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+#[tokio::test]
+async fn dropped_at_every_await_on_a_connection_that_is_used_again() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let options = counter.link.options();
+        let mut connection = MySqlConnection::connect_with(&options).await.expect(at);
+        let done = polled(pay(&mut connection, &key, &CMD), polls, moment).await;
+        // The begin may have been cut short: then the next call says so and clears the connection.
+        let mut paid = pay(&mut connection, &key, &CMD).await;
+        if let Err(PayError::Idempotency(Error::AlreadyInTransaction)) = paid {
+            paid = pay(&mut connection, &key, &CMD).await;
+        }
+        let paid: Replayable<Paid> = paid.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+        assert!(done.is_none() || paid.replayed(), "{at}");
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+/// Body and record share the fate of the caller's transaction, and that stays whole.
+#[tokio::test]
+async fn dropped_at_every_await_in_the_callers_transaction() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let mut tx = counter.pool.begin().await.expect("the pool is usable");
+        let own = fresh_key();
+        note(&mut tx, &own).await.expect("the server answers");
+        let done = polled(pay(&mut tx, &key, &CMD), polls, moment).await;
+        let noted = note(&mut tx, &own).await.is_ok();
+        let committed = tx.commit().await.is_ok();
+        assert!(done.is_none() || noted && committed, "{at}");
+        // Given up in the midst of RELEASE, the call costs the caller its next statement, which is
+        // not run and says so.
+        assert!(committed, "{at}");
+        let kept = if noted { 2 } else { 1 };
+        assert_eq!(counter.shop.payments(&own).await, kept, "{at}");
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+/// A write of the caller's own.
+async fn note(tx: &mut MySqlTransaction<'_>, key: &IdempotencyKey) -> Result<(), sqlx::Error> {
+    insert(tx, key.as_str(), 1).await.map(drop)
+}
