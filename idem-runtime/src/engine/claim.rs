@@ -185,6 +185,14 @@ async fn look_and_decide<'u, DB: Backend>(
     Ok(wait_or(decision, claim.state, &operation))
 }
 
+/// How long a call waits for the attempt in flight, if at all.
+fn patience(operation: &Operation) -> Option<Duration> {
+    match operation.policy().on_conflict {
+        OnConflict::Wait(wait) => Some(wait),
+        OnConflict::Reject => None,
+    }
+}
+
 /// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
 /// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
 /// from view may be an open transaction of the caller's, and all that shows of it is that the
@@ -195,8 +203,11 @@ fn comes_again<DB: Backend>(
     state: &mut State,
     patience: Option<Duration>,
 ) -> bool {
-    (own && DB::is_momentary(error) && state.hold_on())
-        || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
+    if DB::is_momentary(error) {
+        // Of a caller's transaction nothing may be left.
+        return own && (state.hold_on() || patience.is_some_and(|wait| state.wait(wait)));
+    }
+    matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait))
 }
 
 /// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
@@ -243,14 +254,6 @@ async fn prepare<S: Session>(conn: &mut S, held: &Held, recording: bool) -> Resu
         conn.verify(held).await?;
     }
     conn.mark(held, recording).await
-}
-
-/// How long a call waits for the attempt in flight, if it does.
-fn patience(operation: &Operation) -> Option<Duration> {
-    match operation.policy().on_conflict {
-        OnConflict::Wait(wait) => Some(wait),
-        OnConflict::Reject => None,
-    }
 }
 
 fn wait_or<'u, DB: Backend>(

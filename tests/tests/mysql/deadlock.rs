@@ -28,7 +28,9 @@ async fn pay_whatever_the_deadlock(
         .execute("UPDATE account SET n = n + 1 WHERE id = 2")
         .await
         .expect_err("this one is the victim");
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     assert_eq!(code.as_deref(), Some("40001"));
     Ok(paid)
 }
