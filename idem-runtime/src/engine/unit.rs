@@ -32,13 +32,15 @@ pub(super) struct State {
     /// Wait this long, without a connection, before the next attempt.
     pub(super) pause: Option<Duration>,
     /// When waiting for an attempt in flight ends.
-    pub(super) deadline: Option<Instant>,
+    deadline: Option<Instant>,
     /// When trying again after momentary locks ends.
-    pub(super) held_up: Option<Instant>,
+    held_up: Option<Instant>,
     /// How often this call has waited.
     pub(super) waits: u32,
     /// How many pooled connections came inside a transaction that somebody forgot on them.
     pub(super) unfit: u32,
+    /// Whether a BEGIN that failed may have left something on the connection.
+    pub(super) unclear: bool,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
     pub(super) failed: Option<Error>,
 }

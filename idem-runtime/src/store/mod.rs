@@ -3,6 +3,8 @@
 
 mod backend;
 mod bound;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod row;
 #[cfg_attr(
     not(feature = "sqlite"),
     allow(dead_code, reason = "SQLite alone has no lock to try")
