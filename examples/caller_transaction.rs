@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .max_connections(1)
         .connect("sqlite::memory:")
         .await?;
-    schema::create_if_missing(&mut *pool.acquire().await?).await?;
+    schema::create_if_missing(&mut pool.acquire().await?).await?;
     sqlx::raw_sql(
         "CREATE TABLE seat (number INTEGER PRIMARY KEY, guest TEXT); \
          CREATE TABLE log (line TEXT); \

@@ -33,12 +33,12 @@ async fn ship(
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    // In memory, so one connection: each would have a database of its own.
+    // `sqlite::memory:` is a new database for each connection, so there may be only one.
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
         .connect("sqlite::memory:")
         .await?;
-    schema::create_if_missing(&mut *pool.acquire().await?).await?;
+    schema::create_if_missing(&mut pool.acquire().await?).await?;
     sqlx::query("CREATE TABLE parcel (id INTEGER PRIMARY KEY, order_no INTEGER)")
         .execute(&pool)
         .await?;

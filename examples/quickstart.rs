@@ -31,8 +31,8 @@ struct Payment {
 
 #[derive(Debug, thiserror::Error)]
 enum PaymentError {
-    #[error("the screening service is down")]
-    ScreeningDown,
+    #[error("the account is empty")]
+    AccountEmpty,
     #[error(transparent)]
     Idempotency(#[from] idem_runtime::Error),
     #[error(transparent)]
@@ -41,12 +41,12 @@ enum PaymentError {
 
 /// The handler. BEGIN and COMMIT are the library's, and what it returns commits together with what
 /// it wrote.
-#[idempotent(namespace = "payments", retention = "24h", skip(screening))]
+#[idempotent(namespace = "payments", retention = "24h", skip(fate))]
 async fn create_payment(
     tx: &mut SqliteTransaction<'_>,
     key: &IdempotencyKey,
     request: &CreatePayment,
-    screening: &Screening<'_>,
+    fate: &Fate<'_>,
 ) -> Result<Payment, PaymentError> {
     let number = sqlx::query_scalar(
         "INSERT INTO payment (key, payee, cents) VALUES (?1, ?2, ?3) RETURNING number",
@@ -56,39 +56,41 @@ async fn create_payment(
     .bind(request.cents)
     .fetch_one(&mut **tx)
     .await?;
-    screening.clear().await?;
+    // Here for the demonstration only. A body asks its database and nobody else: it holds the write
+    // lock, and whoever waited for a network here would make every other writer wait with it.
+    fate.strike().await?;
     Ok(Payment { number })
 }
 
-/// Stands in for the client of another service, one that answers questions and changes nothing: it
-/// may be asked again.
-enum Screening<'g> {
-    Clears,
-    Down,
-    /// Answers when it is told to.
+/// What may happen to a call between its write and COMMIT, for this demonstration.
+enum Fate<'g> {
+    Well,
+    /// The account turns out to be empty.
+    Broke,
+    /// Goes on when it is told to.
     Slow(&'g Gate),
-    /// Never answers, and says on standard output that it was asked.
-    Silent,
+    /// Never goes on, and says on standard output that it got here.
+    Stuck,
 }
 
 #[derive(Default)]
 struct Gate {
-    asked: Notify,
-    answer: Notify,
+    reached: Notify,
+    open: Notify,
 }
 
-impl Screening<'_> {
-    async fn clear(&self) -> Result<(), PaymentError> {
+impl Fate<'_> {
+    async fn strike(&self) -> Result<(), PaymentError> {
         match self {
-            Self::Clears => Ok(()),
-            Self::Down => Err(PaymentError::ScreeningDown),
+            Self::Well => Ok(()),
+            Self::Broke => Err(PaymentError::AccountEmpty),
             Self::Slow(gate) => {
-                gate.asked.notify_one();
-                gate.answer.notified().await;
+                gate.reached.notify_one();
+                gate.open.notified().await;
                 Ok(())
             }
-            Self::Silent => {
-                println!("asked");
+            Self::Stuck => {
+                println!("written");
                 future::pending().await
             }
         }
@@ -118,7 +120,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("payments.db");
     let pool = open(&file).await?;
-    schema::create_if_missing(&mut *pool.acquire().await?).await?;
+    schema::create_if_missing(&mut pool.acquire().await?).await?;
     // Nothing here keeps two rows of one key apart: that is left to the library.
     sqlx::query(
         "CREATE TABLE payment (number INTEGER PRIMARY KEY, key TEXT, payee TEXT, cents INTEGER)",
@@ -139,18 +141,18 @@ async fn replay(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     let (key, request) = (key("order-1")?, payment("Ada", 4990));
 
     println!("1. A client pays 49.90 to Ada with the key order-1.");
-    let first = create_payment(pool, &key, &request, &Screening::Clears).await?;
+    let first = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(!first.replayed());
     tell(&first);
 
     println!("2. The answer got lost on its way, so the client sends the same again.");
-    let again = create_payment(pool, &key, &request, &Screening::Clears).await?;
+    let again = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(again.replayed() && *again == *first);
     tell(&again);
 
     println!("3. The same key, but now 99.90: a fault of the client, not a retry.");
     let changed = payment("Ada", 9990);
-    let refused = create_payment(pool, &key, &changed, &Screening::Clears).await;
+    let refused = create_payment(pool, &key, &changed, &Fate::Well).await;
     let Err(PaymentError::Idempotency(error @ idem_runtime::Error::Mismatch(_))) = refused else {
         panic!("a changed request was not refused");
     };
@@ -161,13 +163,13 @@ async fn replay(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
 async fn duplicates(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     let (key, request) = (key("order-2")?, payment("Grace", 1250));
     let gate = Gate::default();
-    let slow = Screening::Slow(&gate);
+    let slow = Fate::Slow(&gate);
 
     println!("4. An impatient client sends order-2 twice, the second while the first still runs.");
     let (first, second) = tokio::join!(create_payment(pool, &key, &request, &slow), async {
-        gate.asked.notified().await;
+        gate.reached.notified().await;
         let second = create_payment(pool, &key, &request, &slow).await;
-        gate.answer.notify_one();
+        gate.open.notify_one();
         second
     });
     let first = first?;
@@ -186,14 +188,16 @@ async fn duplicates(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
 async fn failure(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     let (key, request) = (key("order-3")?, payment("Alan", 700));
 
-    println!("5. The handler of order-3 has written its row when screening turns out to be down.");
-    let failed = create_payment(pool, &key, &request, &Screening::Down).await;
-    let Err(error @ PaymentError::ScreeningDown) = failed else {
+    println!(
+        "5. The handler of order-3 has written its row when the account turns out to be empty."
+    );
+    let failed = create_payment(pool, &key, &request, &Fate::Broke).await;
+    let Err(error @ PaymentError::AccountEmpty) = failed else {
         panic!("the handler's own error was not returned");
     };
     assert_eq!(rows(pool, &key).await?, 0);
-    println!("   It failed: {error}. Its row is gone, and the key is fresh. Screening is back:");
-    tell(&create_payment(pool, &key, &request, &Screening::Clears).await?);
+    println!("   It failed: {error}. Its row is gone, and the key is fresh. Money has come in:");
+    tell(&create_payment(pool, &key, &request, &Fate::Well).await?);
     Ok(())
 }
 
@@ -208,22 +212,22 @@ async fn crash(pool: &SqlitePool, file: &Path) -> Result<(), Box<dyn Error>> {
         .spawn()?;
     let stdout = child.stdout.take().ok_or("the child has no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?;
-    assert_eq!(line.as_deref(), Some("asked"));
+    assert_eq!(line.as_deref(), Some("written"));
     child.kill().await?;
     let status = child.wait().await?;
     assert!(!status.success());
     assert_eq!(rows(pool, &key).await?, 0);
     println!("   It is dead ({status}), and nothing of it is left. The client tries again:");
-    let retried = create_payment(pool, &key, &request, &Screening::Clears).await?;
+    let retried = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(!retried.replayed());
     tell(&retried);
     Ok(())
 }
 
-/// The child of [`crash`]: gets as far as the screening, and waits there to be killed.
+/// The child of [`crash`]: gets as far as its write, and waits there to be killed.
 async fn doomed(file: &Path) -> Result<(), Box<dyn Error>> {
     let (key, request) = (key("order-4")?, payment("Edsger", 3300));
-    create_payment(&open(file).await?, &key, &request, &Screening::Silent).await?;
+    create_payment(&open(file).await?, &key, &request, &Fate::Stuck).await?;
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! The key in a request's headers, against RFC 8941's rule for a String and the rules of the module.
 
 use http::header::{HeaderMap, HeaderValue};
-use idem_runtime::IdempotencyKey;
 use idem_runtime::http::Syntax;
 use idem_runtime::http::header::{IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY, key};
 
@@ -103,7 +102,7 @@ fn check(headers: &HeaderMap, lines: &[&[u8]], syntax: Syntax) {
     match key(headers, syntax) {
         Ok(found) => {
             assert!(!refused, "{syntax:?}: {found:?} of {lines:?}");
-            let found = found.as_ref().map(IdempotencyKey::as_str);
+            let found = found.as_ref().map(idem_runtime::IdempotencyKey::as_str);
             assert_eq!(found, texts.first().map(|text| text.as_str()), "{syntax:?}");
         }
         Err(invalid) => assert!(refused || !certain, "{syntax:?}: {invalid} of {lines:?}"),

@@ -107,7 +107,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .operation
             .set(at, value::checked(literal::operation)),
         "key" => options.key.set(at, value::key),
-        "scope" => options.scope.set(at, value::expression),
+        "scope" => options.scope.set(at, value::scope),
         "key_required" => options.key_required.set(at, value::boolean),
         "skip" => options.skip.set(at, value::names),
         "fingerprint" => options.fingerprint.set(at, value::fingerprint),

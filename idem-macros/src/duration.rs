@@ -89,6 +89,10 @@ fn spelled_out(text: &str) -> Option<String> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, word) = text.split_at(digits);
     let word = word.trim().to_ascii_lowercase();
+    if matches!(word.as_str(), "w" | "wk" | "wks" | "week" | "weeks") {
+        let days = number.parse::<u64>().ok()?.checked_mul(7)?;
+        return Some(format!("{days}d"));
+    }
     let letter = UNITS.iter().find_map(|(letter, _, plural)| {
         let singular = plural.trim_end_matches('s');
         let known = word == *plural
@@ -145,6 +149,10 @@ mod tests {
             ("h", "a number goes before `h`"),
             ("500ms", "`ms` is no unit here: use `s`, `m`, `h` or `d`"),
             ("24H", "write `24h`"),
+            ("1 week", "write `7d`"),
+            ("2weeks", "write `14d`"),
+            ("1w", "write `7d`"),
+            ("1w2d", "`w` is no unit here: use `s`, `m`, `h` or `d`"),
             ("12h1d", "each unit once, the larger first: `1d12h`"),
             ("1h1h", "each unit once, the larger first: `1d12h`"),
             ("0s", "it must be more than zero"),

@@ -45,7 +45,7 @@
 //! | `namespace = "…"` | required | the key space: 1-64 of `a-z 0-9 - _` |
 //! | `retention = "…"` | `"24h"` | how long a record lives by the database's clock: `90s`, `30m`, `24h`, `7d`, `1d12h`; at most `3650d` |
 //! | `operation = "…"` | the function's name | a stable name of 1-255 characters; it is compared, so a key that comes to another operation is refused |
-//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
+//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id` beside `scope = cmd.tenant`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
 //! | `scope = expr` | the scope that the key carries | the tenant or principal that the key belongs to |
 //! | `key_required = false` | `true` | with a key of type `Option<..>`: a call without a key runs, and is not idempotent |
 //! | `skip(a, b)` | nothing | names that are not compared: clients, clocks, trace ids |
@@ -63,7 +63,8 @@
 //! # The key
 //!
 //! A parameter is the key if the last segment of its type is `IdempotencyKey`, also behind `&` and in
-//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`. There must
+//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`, or the wrapper's part,
+//! `key = name.0`. A key that is mere text says not whose it is: name the `scope` too. There must
 //! be exactly one source.
 //!
 //! # What is compared
@@ -112,7 +113,7 @@
 //! | `IDEM029` | a duration is zero, too long or not one |
 //! | `IDEM030` | `skip` names what is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
-//! | `IDEM032` | a key or a fingerprint is a literal |
+//! | `IDEM032` | a key, a scope or a fingerprint is a literal |
 //! | `IDEM033` | the option belongs to a mode that this version does not have |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |

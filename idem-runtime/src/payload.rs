@@ -2,18 +2,87 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::error::Error;
+use crate::error::{Error, Reason, place};
 use crate::failure::StoredFailure;
+use crate::fingerprint::canonical_json;
 use crate::record::{CODEC_JSON, Record};
 
-/// Encodes a result or a failure for the record.
-pub(crate) fn encode<T: Serialize>(operation: &str, value: &T) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(value).map_err(|error| Error::NotStorable {
+/// Encodes a result or a failure for the record, proved to come back as it went.
+pub(crate) fn encode<T>(operation: &str, value: &T) -> Result<Vec<u8>, Error>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let bytes = write(value, operation)?;
+    prove(operation, &bytes, decode::<T>, write::<T>)?;
+    Ok(bytes)
+}
+
+/// Encodes; [`prove`] is the other half.
+pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>, Error> {
+    let bytes =
+        serde_json::to_vec(value).map_err(|error| unstorable::<T>(operation, error.to_string()))?;
+    // JSON has no NaN and no infinities: serde_json writes `null` for them.
+    if bytes.windows(4).any(|word| word == b"null")
+        && canonical_json(value).is_err_and(|invalid| *invalid.reason() == Reason::NotFinite)
+    {
+        let message = "a number in it is infinite or not a number, which JSON cannot hold";
+        return Err(unstorable::<T>(operation, message.to_owned()));
+    }
+    Ok(bytes)
+}
+
+/// Decodes what is about to be recorded and encodes it again. What then differs would differ in
+/// every replay: better refused while all of it can still be rolled back.
+pub(crate) fn prove<T>(
+    operation: &str,
+    bytes: &[u8],
+    read: impl FnOnce(&str, &[u8]) -> Result<T, Error>,
+    write: impl FnOnce(&T, &str) -> Result<Vec<u8>, Error>,
+) -> Result<(), Error> {
+    let value = read(operation, bytes).map_err(|error| match error {
+        Error::IncompatibleState { path, message, .. } => {
+            let message = format!("its own JSON does not decode {}: {message}", place(&path));
+            unstorable::<T>(operation, message)
+        }
+        other => other,
+    })?;
+    if alike(bytes, &write(&value, operation)?) {
+        return Ok(());
+    }
+    let message = "it does not come back from its JSON as it went (a field that is only written or \
+                   only read, or an untagged enum whose variants overlap)";
+    Err(unstorable::<T>(operation, message.to_owned()))
+}
+
+/// Whether two payloads are the same but for the order of what has none: hash maps and sets.
+pub(crate) fn alike(a: &[u8], b: &[u8]) -> bool {
+    a == b || sorted(a).is_some_and(|a| Some(a) == sorted(b))
+}
+
+fn sorted(bytes: &[u8]) -> Option<Value> {
+    fn sort(value: &mut Value) {
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().for_each(sort);
+                items.sort_by_cached_key(|item| canonical_json(item).unwrap_or_default());
+            }
+            Value::Object(members) => members.values_mut().for_each(sort),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::from_slice(bytes).ok()?;
+    sort(&mut value);
+    Some(value)
+}
+
+fn unstorable<T>(operation: &str, message: String) -> Error {
+    Error::NotStorable {
         operation: operation.to_owned(),
         type_name: std::any::type_name::<T>(),
-        message: error.to_string(),
-    })
+        message,
+    }
 }
 
 /// Decodes what an operation recorded; says where it stopped.
@@ -34,10 +103,12 @@ pub(crate) fn decode<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Resu
 
 /// The result of a completed record.
 pub(crate) fn result_of<T: DeserializeOwned>(record: &Record) -> Result<T, Error> {
-    decode(
-        &record.operation,
-        present(record, record.result.as_deref(), "result")?,
-    )
+    decode(&record.operation, result_bytes(record)?)
+}
+
+/// The encoded result of a completed record.
+pub(crate) fn result_bytes(record: &Record) -> Result<&[u8], Error> {
+    present(record, record.result.as_deref(), "result")
 }
 
 /// The failure of a failed record.

@@ -1,6 +1,5 @@
 //! Every name that generated code may use, and no other. Not part of the public interface.
 
-pub use std::fmt::Display;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
 pub use std::time::Duration;
@@ -18,15 +17,15 @@ pub use crate::failure::derived::{
 pub use crate::spec::Operation;
 
 use crate::error::Invalid;
-use crate::key::{IdempotencyKey, Minter};
+use crate::key::{IdempotencyKey, KeyPart, Minter};
 use crate::replay::Replayable;
 
 /// `key = natural(a, b)`: the key minted from what names the effect in the business itself.
 ///
 /// # Errors
 /// [`Invalid`] for a blank part.
-pub fn natural(parts: &[&dyn Display]) -> Result<IdempotencyKey, Invalid> {
-    Minter::mint(parts.iter().map(ToString::to_string))
+pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
+    Minter::mint(parts.iter().map(|part| part.text()))
 }
 
 /// `signature = "keep"`: the plain result.

@@ -6,7 +6,8 @@
 //!
 //! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its
 //! transaction, so that it holds through a pooler too; a node that does not get it leaves the sweep
-//! to whoever has. On SQLite the write lock is that lock.
+//! to whoever has. On SQLite the write lock is that lock. On MySQL and
+//! MariaDB it is a named lock of the session, on each server of a cluster.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -57,7 +58,7 @@ pub struct Purged {
 ///
 /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
 /// let worker = PurgeWorker::new(pool).interval(Duration::from_secs(600));
-/// let purging = tokio::spawn(worker.run(async { drop(stopped.await) }));
+/// let purging = tokio::spawn(worker.run(stopped));
 /// // … and at shutdown:
 /// drop(stop);
 /// purging.await.expect("the worker does not panic");
@@ -131,12 +132,12 @@ impl<DB: Backend> PurgeWorker<DB> {
         self
     }
 
-    /// Sweeps now and then on the interval, until `cancel` is ready.
+    /// Sweeps at once, and then after every interval, until `cancel` is ready, whatever its output.
     ///
     /// Cancellation takes effect at once, also within a batch: that batch is rolled back. An error
     /// ends its sweep, is reported, and the next sweep begins after the interval.
-    pub async fn run(self, cancel: impl Future<Output = ()>) {
-        let mut cancel = pin!(cancel);
+    pub async fn run(self, cancel: impl Future) {
+        let mut cancel = pin!(async { drop(cancel.await) });
         loop {
             let (mut purged, began) = (Purged::default(), Instant::now());
             let swept = unless(cancel.as_mut(), self.sweep(&mut purged)).await;

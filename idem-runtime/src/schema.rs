@@ -12,7 +12,7 @@ use crate::error::{Error, Field, Invalid, Reason};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::{Ask, Migrate, Session};
+use crate::store::{AsSession, Ask, Migrate, Session};
 
 /// The migration for PostgreSQL 14 and later, for the default table.
 #[cfg(feature = "postgres")]
@@ -79,9 +79,25 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
 /// Creates the default table, its indexes and its view, unless the table is there already. For
 /// tests and first steps; in production, run the migration.
 ///
+/// `conn` is a connection, one acquired from a pool, or a transaction.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error>> {
+/// use idem_runtime::schema;
+///
+/// let mut conn = pool.acquire().await?;
+/// schema::create_if_missing(&mut conn).await?;
+/// schema::verify(&mut conn).await?;
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 /// The database's.
-pub async fn create_if_missing<S: Migrate>(conn: &mut S) -> Result<(), Error> {
+pub async fn create_if_missing<C>(conn: &mut C) -> Result<(), Error>
+where
+    C: AsSession<Session: Migrate>,
+{
     create_table_if_missing(conn, DEFAULT_TABLE).await
 }
 
@@ -89,9 +105,12 @@ pub async fn create_if_missing<S: Migrate>(conn: &mut S) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a table that is no identifier; else the database's.
-pub async fn create_table_if_missing<S: Migrate>(conn: &mut S, table: &str) -> Result<(), Error> {
-    let migration = for_table(S::MIGRATION, table)?;
-    conn.create(table, migration).await
+pub async fn create_table_if_missing<C>(conn: &mut C, table: &str) -> Result<(), Error>
+where
+    C: AsSession<Session: Migrate>,
+{
+    let migration = for_table(<C::Session as Migrate>::MIGRATION, table)?;
+    conn.session().create(table, migration).await
 }
 
 /// Checks that the default table is fit to arbitrate. The library does so by itself before a body
@@ -99,7 +118,7 @@ pub async fn create_table_if_missing<S: Migrate>(conn: &mut S, table: &str) -> R
 ///
 /// # Errors
 /// [`Error::Schema`] saying what is unfit; and the database's.
-pub async fn verify<S: Session>(conn: &mut S) -> Result<(), Error> {
+pub async fn verify<C: AsSession>(conn: &mut C) -> Result<(), Error> {
     verify_table(conn, DEFAULT_TABLE).await
 }
 
@@ -107,7 +126,7 @@ pub async fn verify<S: Session>(conn: &mut S) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a table that is no identifier; else as [`verify`].
-pub async fn verify_table<S: Session>(conn: &mut S, table: &str) -> Result<(), Error> {
+pub async fn verify_table<C: AsSession>(conn: &mut C, table: &str) -> Result<(), Error> {
     if !is_table(table) {
         return Err(Invalid::new(Field::Table, Reason::Identifier).into());
     }
@@ -116,6 +135,7 @@ pub async fn verify_table<S: Session>(conn: &mut S, table: &str) -> Result<(), E
         table.to_owned(),
         Identity::of_operation("idem", Scope::GLOBAL, key),
     );
+    let conn = conn.session();
     let (_, held) = conn.look_up(&ask).await?.split(ask);
     conn.verify(&held).await
 }

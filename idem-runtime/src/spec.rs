@@ -42,7 +42,7 @@ impl Operation {
     pub const fn new(namespace: &'static str, name: &'static str) -> Self {
         assert!(
             is_namespace(namespace),
-            "a namespace has 1-64 of a-z 0-9 - _"
+            "a namespace has 1-64 characters of `a-z 0-9 - _`"
         );
         assert!(
             is_name(name),

@@ -1,6 +1,6 @@
 use idem_ui_tests::*;
 
-#[idempotent(namespace = "payments", retention = "2w")]
+#[idempotent(namespace = "payments", retention = "2y")]
 async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> ApiResult<Payment> {
     Ok(Payment { id: cmd.amount })
 }

@@ -28,6 +28,8 @@ pub struct CreatePayment {
     pub amount: i64,
     /// Who gets it.
     pub payee: String,
+    /// Who pays.
+    pub tenant: String,
     /// Sent by the client, once for each payment.
     pub request_id: String,
 }

@@ -72,6 +72,11 @@ impl Argument<'_> {
     }
 
     fn text(&self) -> syn::Result<LitStr> {
+        self.text_or(str::to_owned)
+    }
+
+    /// A string literal; `quoted` says what to put in quotes in place of a number.
+    fn text_or(&self, quoted: impl FnOnce(&str) -> String) -> syn::Result<LitStr> {
         self.assignment()?;
         if self.input.peek(LitStr) {
             return self.input.parse();
@@ -81,6 +86,7 @@ impl Argument<'_> {
             TokenTree::Literal(number)
                 if number.to_string().starts_with(|c: char| c.is_ascii_digit()) =>
             {
+                let number = quoted(&number.to_string());
                 format!("put it in quotes: `{} = \"{number}\"`", self.name)
             }
             TokenTree::Ident(word) if word.to_string().chars().all(|c| !c.is_uppercase()) => {
@@ -112,7 +118,11 @@ pub(crate) fn checked(
 }
 
 pub(crate) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
-    move |at| literal::duration(&at.name.to_string(), &at.text()?, limit)
+    let with_unit = |number: &str| match number.parse::<u64>() {
+        Ok(_) => format!("{number}s"),
+        Err(_) => number.to_owned(),
+    };
+    move |at| literal::duration(&at.name.to_string(), &at.text_or(with_unit)?, limit)
 }
 
 /// One of a few words.
@@ -189,8 +199,16 @@ pub(crate) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-pub(crate) fn expression(at: &Argument<'_>) -> syn::Result<Expr> {
-    at.parsed()
+pub(crate) fn scope(at: &Argument<'_>) -> syn::Result<Expr> {
+    let expr: Expr = at.parsed()?;
+    if is_literal(&expr) {
+        return Err(fault(
+            Code::Constant,
+            &expr,
+            "a literal is the same scope for every caller\nhelp: name a parameter or a part of one, without quotes: `scope = cmd.tenant`; for one scope on purpose, `scope = Scope::GLOBAL`",
+        ));
+    }
+    Ok(expr)
 }
 
 pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
@@ -199,7 +217,7 @@ pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
         return Err(fault(
             Code::Constant,
             &expr,
-            "a literal is the same key for every call\nhelp: name a parameter or a part of one, without quotes: `key = cmd.request_id`",
+            "a literal is the same key for every call\nhelp: name a parameter or a part of one, without quotes: `key = cmd.request_id, scope = cmd.tenant`",
         ));
     }
     match bare(&expr) {
@@ -249,7 +267,11 @@ pub(crate) fn bare(expr: &Expr) -> &Expr {
 }
 
 fn is_literal(expr: &Expr) -> bool {
-    matches!(bare(expr), Expr::Lit(_))
+    match bare(expr) {
+        Expr::Lit(_) => true,
+        Expr::Reference(reference) => is_literal(&reference.expr),
+        _ => false,
+    }
 }
 
 fn is_word(expr: &Expr, word: &str) -> bool {

@@ -79,6 +79,11 @@ fn a_value_of_the_wrong_form_shows_the_right_one() {
         "put it in quotes: `retention = \"24h\"`",
     );
     says(
+        "namespace = \"p\", retention = 86400",
+        "IDEM023",
+        "put it in quotes: `retention = \"86400s\"`",
+    );
+    says(
         "namespace = \"p\", skip = cmd",
         "IDEM023",
         "`skip` is written `skip(clock, client)`",
@@ -296,6 +301,14 @@ fn constants_identify_nothing() {
         "IDEM032",
         "write `fingerprint = (cmd.amount",
     );
+    for literal in ["\"cmd.tenant\"", "\"\"", "1", "&\"acme\"", "(\"acme\")"] {
+        says(
+            &format!("namespace = \"p\", scope = {literal}"),
+            "IDEM032",
+            "the same scope for every caller",
+        );
+    }
+    reports("namespace = \"p\", scope = Scope::GLOBAL", HANDLER, &[]);
 }
 
 #[test]

@@ -148,9 +148,9 @@ fn no_key(model: &Model<'_>) -> String {
     });
     let help = match named {
         Some(name) => format!(
-            "is it `{name}`? write `key = {name}`; only a type written `IdempotencyKey` is taken without being told"
+            "is it `{name}`? write `key = {name}`, or for a wrapper name its part: `key = {name}.0`; only a type written `IdempotencyKey` is taken without being told"
         ),
-        None => "add the parameter `key: &IdempotencyKey`, or say where the key comes from: `key = cmd.request_id` or `key = natural(cmd.tenant, cmd.order)`".to_owned(),
+        None => "add the parameter `key: &IdempotencyKey`, or say where the key comes from: `key = cmd.request_id, scope = cmd.tenant` or `key = natural(cmd.tenant, cmd.order)`".to_owned(),
     };
     format!("this handler has no idempotency key\nhelp: {help}")
 }

@@ -1,7 +1,7 @@
 //! How a call ends, before it becomes the handler's own `Result`.
 
 use super::contract::Contract;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::outcome::Decision;
 use crate::record::Record;
 use crate::replay::Replayable;
@@ -16,6 +16,10 @@ pub(super) enum Answer<T, E> {
     Replayed(Box<Record>),
     /// An earlier permanent failure.
     FailureReplayed(Box<Record>),
+    /// An earlier result, read from its record.
+    Read(T, Box<Record>),
+    /// An earlier permanent failure, built again from its record.
+    FailureRead(E, Box<Record>),
     /// The body failed for good; its failure is committed and its writes are not.
     FailureRecorded(E),
     /// The body failed; nothing of it remains.
@@ -35,17 +39,33 @@ impl<T, E> Answer<T, E> {
         }
     }
 
+    /// Reads what is replayed, so that a record that cannot be read is known for the refusal it is.
+    pub(super) fn read(self, contract: &Contract<T, E>) -> Self {
+        match self {
+            Self::Replayed(record) => match contract.read(&record) {
+                Ok(value) => Self::Read(value, record),
+                Err(refusal) => Self::Refused(refusal),
+            },
+            Self::FailureReplayed(record) => match contract.read_failure(&record) {
+                Ok(error) => Self::FailureRead(error, record),
+                Err(refusal) => Self::Refused(refusal),
+            },
+            other => other,
+        }
+    }
+
     /// One word for the event.
     pub(super) fn outcome(&self) -> &'static str {
         match self {
             Self::Executed(_) => "executed",
             Self::Unkeyed(_) => "unkeyed",
-            Self::Replayed(_) => "replayed",
-            Self::FailureReplayed(_) => "failure_replayed",
+            Self::Replayed(_) | Self::Read(..) => "replayed",
+            Self::FailureReplayed(_) | Self::FailureRead(..) => "failure_replayed",
             Self::FailureRecorded(_) => "failure_recorded",
             Self::Failed(_) => "failed",
             Self::Refused(Error::InFlight { .. }) => "in_flight",
             Self::Refused(Error::Mismatch(_)) => "mismatch",
+            Self::Refused(error) if error.kind() == ErrorKind::Incompatible => "incompatible",
             Self::Refused(_) => "refused",
         }
     }
@@ -53,7 +73,10 @@ impl<T, E> Answer<T, E> {
     /// When the replayed record was written, if one is replayed.
     pub(super) fn record(&self) -> Option<&Record> {
         match self {
-            Self::Replayed(record) | Self::FailureReplayed(record) => Some(record),
+            Self::Replayed(record)
+            | Self::FailureReplayed(record)
+            | Self::Read(_, record)
+            | Self::FailureRead(_, record) => Some(record),
             _ => None,
         }
     }
@@ -70,9 +93,17 @@ impl<T, E> Answer<T, E> {
     pub(super) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
         match self {
             Self::Executed(value) | Self::Unkeyed(value) => Ok(Replayable::first(value)),
-            Self::Replayed(record) => contract.replay(&record),
-            Self::FailureReplayed(record) => Err(contract.replay_failure(&record)),
-            Self::FailureRecorded(error) | Self::Failed(error) => Err(error),
+            Self::Read(value, record) => Ok(Replayable::again(value, &record)),
+            Self::Replayed(record) => match contract.read(&record) {
+                Ok(value) => Ok(Replayable::again(value, &record)),
+                Err(error) => Err(contract.lift(error)),
+            },
+            Self::FailureReplayed(record) => Err(contract
+                .read_failure(&record)
+                .unwrap_or_else(|error| contract.lift(error))),
+            Self::FailureRead(error, _) | Self::FailureRecorded(error) | Self::Failed(error) => {
+                Err(error)
+            }
             Self::Refused(error) => Err(contract.lift(error)),
         }
     }

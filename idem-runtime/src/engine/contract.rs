@@ -22,7 +22,7 @@ pub trait RecordWrite {
 
 impl<T: Serialize> RecordWrite for T {
     fn encode(&self, operation: &str) -> Result<Vec<u8>, Error> {
-        payload::encode(operation, self)
+        payload::write(self, operation)
     }
 }
 
@@ -34,12 +34,12 @@ impl<T: Serialize> RecordWrite for T {
 )]
 pub trait RecordRead: Sized {
     #[doc(hidden)]
-    fn decode(record: &Record) -> Result<Self, Error>;
+    fn decode(operation: &str, bytes: &[u8]) -> Result<Self, Error>;
 }
 
 impl<T: DeserializeOwned> RecordRead for T {
-    fn decode(record: &Record) -> Result<Self, Error> {
-        payload::result_of(record)
+    fn decode(operation: &str, bytes: &[u8]) -> Result<Self, Error> {
+        payload::decode(operation, bytes)
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Contract<T, E> {
 }
 
 type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
-type Reads<T> = fn(&Record) -> Result<T, Error>;
+type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
 type Lifts<E> = fn(Error) -> E;
 type Failures<E> = (fn(&E) -> Option<StoredFailure>, fn(StoredFailure) -> E);
 
@@ -138,8 +138,11 @@ impl<T, E> Contract<T, E> {
         (self.lift)(error.into())
     }
 
+    /// The result as it is recorded, proved to come back as it went.
     pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<Vec<u8>, Error> {
-        (self.write)(value, operation)
+        let bytes = (self.write)(value, operation)?;
+        payload::prove(operation, &bytes, self.read, self.write)?;
+        Ok(bytes)
     }
 
     /// The failure to record, if the error is permanent.
@@ -147,21 +150,48 @@ impl<T, E> Contract<T, E> {
         self.failures.and_then(|(to_failure, _)| to_failure(error))
     }
 
-    /// The recorded result.
-    pub(crate) fn replay(&self, record: &Record) -> Result<Replayable<T>, E> {
-        match (self.read)(record) {
-            Ok(value) => Ok(Replayable::again(value, record)),
-            Err(error) => Err(self.lift(error)),
+    /// The failure as it is recorded, proved to be the same failure when it comes back.
+    pub(crate) fn encode_failure(
+        &self,
+        operation: &str,
+        failure: &StoredFailure,
+    ) -> Result<Vec<u8>, Error> {
+        let bytes = payload::encode(operation, failure)?;
+        let Some((to_failure, from_failure)) = self.failures else {
+            return Ok(bytes);
+        };
+        let Some(mut rebuilt) = to_failure(&from_failure(payload::decode(operation, &bytes)?))
+        else {
+            return Ok(bytes);
+        };
+        // An error built again has no cause, by habit; and its text may name a set in another order.
+        rebuilt.cause.clone_from(&failure.cause);
+        rebuilt.message.clone_from(&failure.message);
+        if payload::alike(&bytes, &payload::write(&rebuilt, operation)?) {
+            return Ok(bytes);
         }
+        Err(Error::NotStorable {
+            operation: operation.to_owned(),
+            type_name: std::any::type_name::<E>(),
+            message: format!(
+                "a failure of class `{}` is another one when it is built again",
+                failure.class
+            ),
+        })
+    }
+
+    /// The recorded result.
+    pub(crate) fn read(&self, record: &Record) -> Result<T, Error> {
+        (self.read)(&record.operation, payload::result_bytes(record)?)
     }
 
     /// The recorded failure, as this handler's error. A handler that has stopped recording failures
     /// still replays those recorded before, as the library's own error.
-    pub(crate) fn replay_failure(&self, record: &Record) -> E {
-        match (payload::stored_failure(record), self.failures) {
-            (Ok(failure), Some((_, from_failure))) => from_failure(failure),
-            (Ok(failure), None) => self.lift(Error::RecordedFailure(Box::new(failure))),
-            (Err(error), _) => self.lift(error),
-        }
+    pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
+        let failure = payload::stored_failure(record)?;
+        Ok(match self.failures {
+            Some((_, from_failure)) => from_failure(failure),
+            None => self.lift(Error::RecordedFailure(Box::new(failure))),
+        })
     }
 }

@@ -8,7 +8,6 @@ use super::claim::{self, Claim, depth};
 use super::contract::Contract;
 use super::unit::State;
 use crate::error::Error;
-use crate::payload;
 use crate::record::Status;
 use crate::store::{Ask, Backend, CommitError, Entry, Session, Written};
 
@@ -65,7 +64,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
     is_innermost(&mut claim).await;
     let permanent = claim.held.as_ref().and_then(|_| contract.permanent(&error));
     if let Some(failure) = permanent {
-        return match payload::encode(claim.sheet.operation.name(), &failure) {
+        return match contract.encode_failure(claim.sheet.operation.name(), &failure) {
             Ok(bytes) => {
                 let answer = Answer::FailureRecorded(error);
                 record(claim, Status::Failed, &bytes, answer).await

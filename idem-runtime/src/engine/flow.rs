@@ -22,7 +22,6 @@ use super::unit::Unit;
 use crate::error::Error;
 use crate::replay::Replayable;
 use crate::store::Backend;
-use crate::telemetry::Call;
 
 pub use super::claim::Claim;
 
@@ -46,15 +45,14 @@ pub async fn claim<'u, DB: Backend, T, E>(
     request: &mut Request,
     contract: &Contract<T, E>,
 ) -> Step<'u, DB, T, E> {
-    let waits = unit.state.waits;
+    request.begun(unit.state.waits);
     let answer: Answer<T, E> = match attempt(unit, request, contract.records_failures()).await {
         Ok(Attempt::Claimed(claim)) => return Step::Run(claim),
         Ok(Attempt::Again) => return Step::Again,
         Ok(Attempt::Decided(decision)) => Answer::of(decision, || Error::FreshTransactionNeeded),
         Err(error) => Answer::Refused(error),
     };
-    tell(request, &answer, waits);
-    Step::Done(answer.into_result(contract))
+    Step::Done(told(request, answer, contract))
 }
 
 /// The transaction the body sees.
@@ -84,7 +82,7 @@ pub async fn finish<DB: Backend, T, E>(
 pub async fn settle<DB: Backend, T, E>(
     mut unit: Unit<'_, DB>,
     finished: Finished<T, E>,
-    request: Request,
+    mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
     let answer = match finished.0 {
@@ -104,19 +102,16 @@ pub async fn settle<DB: Backend, T, E>(
             ask: None, lost, ..
         } => Answer::Refused(Error::CommitUnknown(lost.into())),
     };
-    tell(&request, &answer, unit.state.waits);
-    answer.into_result(contract)
+    told(&mut request, answer, contract)
 }
 
-fn tell<T, E>(request: &Request, answer: &Answer<T, E>, waits: u32) {
-    Call {
-        operation: request.operation(),
-        identity: request.identity(),
-        outcome: answer.outcome(),
-        record: answer.record(),
-        refusal: answer.refusal(),
-        waits,
-        elapsed: request.started().elapsed(),
-    }
-    .emit();
+/// Emits the call's event, and answers.
+fn told<T, E>(
+    request: &mut Request,
+    answer: Answer<T, E>,
+    contract: &Contract<T, E>,
+) -> Result<Replayable<T>, E> {
+    let answer = answer.read(contract);
+    request.tell(answer.outcome(), answer.record(), answer.refusal());
+    answer.into_result(contract)
 }

@@ -7,7 +7,9 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canoni
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource};
 use crate::outcome::Question;
+use crate::record::Record;
 use crate::spec::Operation;
+use crate::telemetry::{Call, PANICKED};
 
 /// A value that is compared on a retry: anything `Serialize`.
 #[diagnostic::on_unimplemented(
@@ -43,6 +45,9 @@ pub struct Request {
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
     started: Instant,
+    /// Whether the call has begun and its event is still due.
+    untold: bool,
+    waits: u32,
 }
 
 impl Request {
@@ -59,6 +64,8 @@ impl Request {
             canonical: None,
             fingerprint: None,
             started: Instant::now(),
+            untold: false,
+            waits: 0,
         }
     }
 
@@ -141,12 +148,38 @@ impl Request {
         self.started
     }
 
-    pub(crate) fn operation(&self) -> &Operation {
-        &self.operation
-    }
-
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
+    }
+
+    /// An event is due from now on: if nobody tells another outcome, the call was dropped.
+    pub(crate) fn begun(&mut self, waits: u32) {
+        self.untold = true;
+        self.waits = waits;
+    }
+
+    /// Emits the call's event.
+    pub(crate) fn tell(
+        &mut self,
+        outcome: &'static str,
+        record: Option<&Record>,
+        refusal: Option<&Error>,
+    ) {
+        self.untold = false;
+        Call {
+            operation: self.operation(),
+            identity: self.identity(),
+            outcome,
+            record,
+            refusal,
+            waits: self.waits,
+            elapsed: self.started().elapsed(),
+        }
+        .emit();
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.operation
     }
 
     pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
@@ -168,6 +201,15 @@ impl Request {
             operation: self.operation.name(),
             request: self.canonical.as_deref(),
             expiry: self.operation.policy().expiry,
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.untold {
+            let panicked = std::thread::panicking();
+            self.tell(if panicked { PANICKED } else { "dropped" }, None, None);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A database's error, kept as it came.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The database error behind an [`Error`](crate::Error), as sqlx reported it.
@@ -13,7 +14,26 @@ impl DatabaseError {
         self.0
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code)
-            .map(std::borrow::Cow::into_owned)
+            .map(Cow::into_owned)
+    }
+
+    /// What kind of error it is, in words of the library's own: for messages and logs that must
+    /// not hold what a server's message may quote.
+    pub fn cause(&self) -> Cow<'static, str> {
+        use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
+        match &self.0 {
+            PoolTimedOut => "no connection of the pool became free in time".into(),
+            PoolClosed => "the pool is closed".into(),
+            WorkerCrashed => "the driver's thread has ended".into(),
+            Tls(_) => "the TLS handshake failed".into(),
+            Protocol(_) => "the server's answer was not understood".into(),
+            Io(error) => error.kind().to_string().into(),
+            Database(_) => match self.code() {
+                Some(code) => format!("code {code}").into(),
+                None => "the database reported no code".into(),
+            },
+            _ => "the driver refused".into(),
+        }
     }
 
     /// The error as sqlx reported it.

@@ -6,6 +6,7 @@
 
 mod database;
 mod invalid;
+mod logged;
 mod mismatch;
 mod schema;
 
@@ -117,10 +118,12 @@ pub enum Error {
     #[error("the database gave up the transaction for the sake of another")]
     TransactionLost(#[source] DatabaseError),
 
-    /// The caller's transaction is too old to see the record of the attempt that won. Nothing of
-    /// this call remains; try again in a new transaction.
+    /// The transaction reads an older state than is needed: on PostgreSQL, too old to see the record
+    /// of the attempt that won; on SQLite, any other connection has written since it began to read,
+    /// so that it may not write. Nothing of this call remains; try again in a new transaction. On
+    /// SQLite, begin the caller's transaction with `begin_with("BEGIN IMMEDIATE")`.
     #[error(
-        "a rival attempt has won while this transaction was looking at an older state: try again in a new transaction"
+        "another connection has written since this transaction began to read: try again in a new transaction (on SQLite, one begun with BEGIN IMMEDIATE)"
     )]
     FreshTransactionNeeded,
 
@@ -148,7 +151,10 @@ pub enum Error {
     CommitUnknown(#[source] DatabaseError),
 
     /// The database is there and busy with other writers. Nothing was written.
-    #[error("the database is busy")]
+    #[error(
+        "the database is busy with other writers ({}); nothing was written: try again with the same key",
+        .0.cause()
+    )]
     Busy(#[source] DatabaseError),
 
     /// The server takes no writes (a hot standby, a read-only database). Nothing was written.
@@ -157,7 +163,10 @@ pub enum Error {
 
     /// The database cannot be reached. The call fails closed: the body did not run, or nothing of
     /// it remains.
-    #[error("the idempotency store cannot be reached")]
+    #[error(
+        "no connection to the idempotency store ({}); the body did not run or was rolled back: try again with the same key",
+        .0.cause()
+    )]
     Unavailable(#[source] DatabaseError),
 
     /// Any other database error in a statement of the library's own.
@@ -167,7 +176,8 @@ pub enum Error {
     /// A stored payload no longer decodes into the type that this build expects. The body does not
     /// run.
     #[error(
-        "the recorded result of operation `{operation}` does not decode into `{type_name}` at `{path}`: {message}"
+        "the recorded result of operation `{operation}` does not decode into `{type_name}` {}: {message}",
+        place(path)
     )]
     IncompatibleState {
         /// The operation that recorded it.
@@ -180,16 +190,18 @@ pub enum Error {
         message: String,
     },
 
-    /// A result cannot be encoded. Everything was rolled back.
+    /// A result or a permanent failure cannot be recorded: it cannot be encoded, or it would not
+    /// come back from its own JSON as it went, so that a replay would fail or differ. Everything
+    /// was rolled back.
     #[error(
         "the result of operation `{operation}`, a `{type_name}`, cannot be recorded: {message}"
     )]
     NotStorable {
         /// The operation called.
         operation: String,
-        /// The Rust type of the result.
+        /// The Rust type of the result, or of the error.
         type_name: &'static str,
-        /// What the encoder said.
+        /// What the encoder said, or what comes back instead.
         message: String,
     },
 
@@ -214,6 +226,14 @@ pub enum Error {
         /// The operation called.
         operation: Cow<'static, str>,
     },
+}
+
+/// A place in a payload, in words.
+pub(crate) fn place(path: &str) -> Cow<'static, str> {
+    match path {
+        "." => "at its root".into(),
+        path => format!("at `{path}`").into(),
+    }
 }
 
 /// What an [`Error`] means for its caller, one word for many variants.

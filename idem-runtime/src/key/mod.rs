@@ -17,7 +17,7 @@ pub use idempotency::IdempotencyKey;
 pub use minter::Minter;
 pub use namespace::Namespace;
 pub use scope::Scope;
-pub use source::{KeySource, ScopeSource};
+pub use source::{KeyPart, KeySource, ScopeSource};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What may stand in `key =` and `scope =`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use uuid::Uuid;
 
@@ -83,6 +84,24 @@ impl KeySource for Uuid {
         self.hyphenated()
             .encode_lower(&mut buffer)
             .idempotency_key()
+    }
+}
+
+/// A part of `key = natural(..)`: anything `Display`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a part of a natural key",
+    label = "not `Display`",
+    note = "a part is what names the effect in the business: text, a number, a `Uuid`",
+    note = "of a larger value, name the part that tells it from others: `natural(cmd.tenant, cmd.order.number)`"
+)]
+pub trait KeyPart {
+    #[doc(hidden)]
+    fn text(&self) -> String;
+}
+
+impl<T: fmt::Display + ?Sized> KeyPart for T {
+    fn text(&self) -> String {
+        self.to_string()
     }
 }
 

@@ -143,7 +143,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<(), Error>
     where
-        Res: Serialize,
+        Res: Serialize + DeserializeOwned,
     {
         let bytes = encode(&claim.operation, result)?;
         self.record(claim, Status::Completed, &bytes).await

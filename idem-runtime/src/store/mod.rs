@@ -24,7 +24,7 @@ pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
 pub use self::bound::{Bound, StoreClaim};
+pub use self::session::{AsSession, Migrate, Session};
 pub(crate) use self::session::{Ask, CommitError, Entry, Held, Seen, Written};
-pub use self::session::{Migrate, Session};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

@@ -5,6 +5,10 @@
 
 use std::future::Future;
 
+use sqlx::Transaction;
+use sqlx::pool::PoolConnection;
+
+use super::backend::Backend;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, Mark};
@@ -194,6 +198,11 @@ pub(crate) mod sealed {
 }
 
 /// A connection that a store can work on. Sealed; implemented by the drivers' connections.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection that a store can work on",
+    label = "pass the connection itself: `&mut *conn` of a pooled one, `&mut *tx` of a transaction",
+    note = "inside a handler, where `tx` is a reference: `&mut **tx`"
+)]
 #[doc(hidden)]
 pub trait Session: sealed::Sealed + Send {
     /// Whether a transaction is open, as the driver knows it.
@@ -239,6 +248,10 @@ pub trait Session: sealed::Sealed + Send {
 }
 
 /// A connection on which the table can be created. Sealed; implemented by the drivers' connections.
+#[diagnostic::on_unimplemented(
+    message = "on a `{Self}` no table can be created",
+    label = "pass a connection to a database: `&mut *conn`"
+)]
 #[doc(hidden)]
 pub trait Migrate: Session {
     /// The migration of this database.
@@ -250,4 +263,42 @@ pub trait Migrate: Session {
         table: &str,
         migration: String,
     ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// A connection, or what holds one: a pooled connection, a transaction. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection, and holds none",
+    label = "pass `&mut conn`: a connection, one acquired from a pool, or a transaction"
+)]
+#[doc(hidden)]
+pub trait AsSession: Send {
+    /// The driver's connection.
+    type Session: Session;
+
+    /// The connection itself.
+    fn session(&mut self) -> &mut Self::Session;
+}
+
+impl<S: Session> AsSession for S {
+    type Session = S;
+
+    fn session(&mut self) -> &mut S {
+        self
+    }
+}
+
+impl<DB: Backend> AsSession for PoolConnection<DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
+    }
+}
+
+impl<DB: Backend> AsSession for Transaction<'_, DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
+    }
 }

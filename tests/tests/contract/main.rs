@@ -77,6 +77,7 @@ macro_rules! stamp {
                 payloads::{
                     results_come_back_byte_for_byte,
                     a_failure_comes_back_with_every_character,
+                    a_result_that_would_not_come_back_is_refused,
                     a_result_that_drifted_is_incompatible_and_never_fresh,
                     a_result_with_something_behind_it_is_incompatible,
                     a_code_that_no_build_knows_is_an_error_and_never_fresh,

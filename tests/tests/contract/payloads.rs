@@ -74,6 +74,35 @@ struct Line {
     cents: u64,
 }
 
+/// Its JSON is that of another variant.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Overlapping {
+    Partly { id: u8 },
+    Wholly { id: u8, rest: u8 },
+}
+
+pub(crate) async fn a_result_that_would_not_come_back_is_refused<S: Subject>() {
+    let (subject, store, key) = (S::fresh().await, typed::<Value, Overlapping>(), key("k"));
+    let mut conn = subject.connect().await;
+    S::begin(&mut conn).await;
+    let claim = claim(&store, &mut conn, &key, &json!(1)).await;
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    let wholly = Overlapping::Wholly { id: 1, rest: 2 };
+    let error = bound.commit(claim, &wholly).await.unwrap_err();
+    assert!(matches!(error, Error::NotStorable { .. }), "{error:?}");
+    S::rollback(&mut conn).await;
+    assert_eq!(subject.count().await, 0);
+    record::<S, _, _>(
+        &store,
+        &mut conn,
+        &key,
+        &json!(1),
+        &Overlapping::Partly { id: 1 },
+    )
+    .await;
+}
+
 pub(crate) async fn a_result_that_drifted_is_incompatible_and_never_fresh<S: Subject>() {
     let (subject, key) = (S::fresh().await, key("k"));
     let mut conn = subject.connect().await;

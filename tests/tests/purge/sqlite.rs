@@ -120,7 +120,7 @@ async fn cancelled_between_two_sweeps_the_worker_stops_and_its_pool_is_good() {
     let (pool, (stop, stopped)) = (database.pool(1), oneshot::channel::<()>());
     let (reports, mut reported) = mpsc::unbounded_channel();
     let worker = worker(pool.clone()).on_sweep(to(reports));
-    let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
+    let running = tokio::spawn(worker.run(stopped));
     until(&mut reported, "5 rows").await;
     drop(stop);
     running.await.unwrap();

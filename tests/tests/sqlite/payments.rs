@@ -160,7 +160,7 @@ impl Books {
 
 pub(crate) async fn create_tables(pool: &SqlitePool) {
     let mut conn = pool.acquire().await.expect("a connection");
-    schema::create_if_missing(&mut *conn)
+    schema::create_if_missing(&mut conn)
         .await
         .expect("the library's table");
     sqlx::raw_sql("CREATE TABLE payment (id INTEGER PRIMARY KEY, key TEXT, cents INTEGER)")
