@@ -1,6 +1,6 @@
 //! The event that every call emits.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
 use idem_runtime::telemetry::TARGET;
@@ -20,7 +20,7 @@ struct Text(String);
 
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.push_str(&format!(" {field}={value:?}"));
+        write!(self.0, " {field}={value:?}").expect("a string takes all");
     }
 }
 
