@@ -6,7 +6,8 @@
 //!
 //! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its
 //! transaction, so that it holds through a pooler too; a node that does not get it leaves the sweep
-//! to whoever has. On SQLite the write lock is that lock.
+//! to whoever has. On SQLite the write lock is that lock. On MySQL and
+//! MariaDB it is a named lock of the session, on each server of a cluster.
 
 use std::borrow::Cow;
 use std::fmt;

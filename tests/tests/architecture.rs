@@ -103,6 +103,7 @@ fn no_source_file_is_longer_than_400_lines() {
         "tests",
         "ui-tests",
         "examples",
+        "fuzz",
         "xtask",
     ] {
         sources(&root().join(folder), &mut files);

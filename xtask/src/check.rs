@@ -9,6 +9,12 @@ pub(crate) fn run() -> Outcome {
     machine::provide_compiler()?;
     let mut steps = Steps::default();
     steps.take(cargo().args(["fmt", "--all", "--check"]));
+    steps.take(cargo().args([
+        "fmt",
+        "--check",
+        "--manifest-path",
+        "fuzz/engine/Cargo.toml",
+    ]));
     steps.take(
         workspace(cargo().arg("clippy"))
             .arg("--all-targets")

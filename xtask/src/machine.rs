@@ -24,6 +24,23 @@ pub(crate) fn provide_compiler() -> Outcome {
     }
 }
 
+/// Sees to a C++ compiler, which builds libFuzzer.
+pub(crate) fn provide_cxx_compiler() -> Outcome {
+    let compiler = || {
+        works(Command::new(
+            env::var_os("CXX").unwrap_or_else(|| "c++".into()),
+        ))
+    };
+    if !compiler() {
+        install(&["g++"])?;
+    }
+    if compiler() {
+        Ok(())
+    } else {
+        Err("there is no working C++ compiler, `c++`, although g++ is installed".into())
+    }
+}
+
 /// Sees to the programs of a PostgreSQL server and finds them.
 pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     let named = Binaries::VARIABLES

@@ -5,6 +5,7 @@ mod cargo;
 mod check;
 mod deny;
 mod features;
+mod fuzz;
 mod ide;
 mod machine;
 mod test;
@@ -26,6 +27,8 @@ commands:
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, and a checker of what is left (`torture help`)
   bench compile   what the attribute costs a build, against handlers written by hand
+  fuzz [--seconds N] [target]
+                  search for bytes that break a law of fuzz/, a minute each
   ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
 
 environment:
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Some((command, [])) if command == "check" => check::run(),
         Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
+        Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),
         Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
             println!("{USAGE}");

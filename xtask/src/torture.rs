@@ -2,23 +2,45 @@
 
 use std::process::Command;
 
+use idem_tests_cluster::Binaries;
+
 use crate::cargo::{cargo, run as run_command, target};
 use crate::{Outcome, machine};
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     machine::provide_compiler()?;
-    let asks = arguments
-        .iter()
-        .any(|argument| matches!(&**argument, "help" | "--help" | "-h"));
-    let binaries = if asks {
-        None
-    } else {
-        Some(machine::provide_postgres()?)
-    };
+    let mut variables = Vec::new();
+    if wants("postgres", arguments) {
+        let binaries = machine::provide_postgres()?;
+        variables.push((Binaries::VARIABLES[0], binaries.dir().to_owned()));
+    }
+    if wants("mariadb", arguments) {
+        machine::provide_mariadb()?;
+    }
     run_command(cargo().args(["build", "--package", "idem-tests", "--bin", "torture"]))?;
     let mut torture = Command::new(target()?.join("debug/torture"));
-    if let Some(binaries) = binaries {
-        torture.env(idem_tests_cluster::Binaries::VARIABLES[0], binaries.dir());
+    run_command(torture.envs(variables).args(arguments))
+}
+
+/// Whether the run needs this server: it is named, or no engine is, which means all.
+fn wants(server: &str, arguments: &[String]) -> bool {
+    let has = |text: &str| arguments.iter().any(|argument| argument == text);
+    let asks = ["help", "--help", "-h"].into_iter().any(has);
+    !asks && (has(server) || !has("--engine"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wants;
+
+    #[test]
+    fn a_server_is_needed_unless_another_engine_is_named_or_help_is_asked_for() {
+        let wants = |server, line: &str| {
+            let arguments: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            wants(server, &arguments)
+        };
+        assert!(wants("postgres", "--calls 10") && wants("mariadb", "--calls 10"));
+        assert!(wants("mariadb", "--engine mariadb") && !wants("postgres", "--engine mariadb"));
+        assert!(!wants("postgres", "--engine sqlite") && !wants("mariadb", "help"));
     }
-    run_command(torture.args(arguments))
 }

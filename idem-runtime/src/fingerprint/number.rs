@@ -103,14 +103,15 @@ impl<'a> Decimal<'a> {
     }
 
     /// The power of ten that belongs to the digits taken as an integer, without the zeros
-    /// `dropped` from its end and with those `behind_point`; `None` beyond 64 bits.
+    /// `dropped` from its end and with those `behind_point`; `None` beyond 64 bits. What is written
+    /// may lie beyond: `0.1e9223372036854775808` is `1e9223372036854775807`.
     fn power(&self, dropped: usize, behind_point: usize) -> Option<i64> {
         let (negative, digits) = match self.exponent {
             [b'-', digits @ ..] => (true, digits),
             [b'+', digits @ ..] | digits => (false, digits),
         };
-        let written = digits.iter().try_fold(0_i64, |power, digit| {
-            let digit = i64::from(digit - b'0');
+        let written = digits.iter().try_fold(0_i128, |power, digit| {
+            let digit = i128::from(digit - b'0');
             let power = power.checked_mul(10)?;
             if negative {
                 power.checked_sub(digit)
@@ -118,9 +119,10 @@ impl<'a> Decimal<'a> {
                 power.checked_add(digit)
             }
         })?;
-        written
-            .checked_add(i64::try_from(dropped).ok()?)?
-            .checked_sub(i64::try_from(behind_point).ok()?)
+        let power = written
+            .checked_add(i128::try_from(dropped).ok()?)?
+            .checked_sub(i128::try_from(behind_point).ok()?)?;
+        i64::try_from(power).ok()
     }
 
     fn out_of_range(&self) -> Fault {

@@ -18,7 +18,7 @@ usage: cargo xtask torture [--engine NAME]… [--calls N] [--faults N] [--seed S
 Client processes call handlers, and call again, while a nemesis kills clients, ends backends, crashes
 the server and fails the links at COMMIT. Afterwards a checker reads the clients' logs and the tables.
 
-  --engine NAME  postgres, sqlite-wal, sqlite-rollback; sqlite is both of those; default: all
+  --engine NAME  postgres, mariadb, sqlite-wal, sqlite-rollback; sqlite is both of those; default: all
   --calls N      calls on each engine; default 20000
   --faults N     faults on each engine; default: one in 500 calls, and 26 at least
   --seed S       every choice follows it; default 1

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, MySqlConnection};
+use sqlx::{AssertSqlSafe, MySqlConnection, Row as _};
 use tokio::time::{Instant, interval};
 
 /// How long a state may take to come about before the test has failed. It bounds a hang and nothing
@@ -27,11 +27,8 @@ impl Observer {
     ///
     /// It does not come about within a minute.
     pub async fn until_no_transaction(&mut self) {
-        self.until(&format!(
-            "NOT EXISTS (SELECT 1 FROM information_schema.innodb_trx t \
-             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id {OTHERS})"
-        ))
-        .await;
+        self.until_transactions("no transaction", |all| all.is_empty())
+            .await;
     }
 
     /// Waits until at least `count` sessions wait for a row's lock.
@@ -39,13 +36,59 @@ impl Observer {
     /// # Panics
     ///
     /// It does not come about within a minute.
-    pub async fn until_blocked(&mut self, count: i64) {
-        self.until(&format!(
-            "(SELECT count(*) FROM information_schema.innodb_trx t \
-             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id {OTHERS} \
-             AND t.trx_state = 'LOCK WAIT') >= {count}"
-        ))
+    pub async fn until_blocked(&mut self, count: usize) {
+        self.until_transactions("a session that waits for a row", |all| {
+            all.iter().filter(|(_, waits)| *waits).count() >= count
+        })
         .await;
+    }
+
+    async fn until_transactions(&mut self, what: &str, is_so: impl Fn(&[(u64, bool)]) -> bool) {
+        let started = Instant::now();
+        let mut tick = interval(Duration::from_millis(5));
+        loop {
+            tick.tick().await;
+            let others = self.others().await;
+            let mut all = self.transactions().await;
+            all.retain(|(id, _)| others.contains(id));
+            if is_so(&all) {
+                return;
+            }
+            if started.elapsed() > DEADLINE {
+                let sessions = self.sessions().await.join("\n");
+                panic!("never came about: {what}\ntransactions: {all:?}\n{sessions}");
+            }
+        }
+    }
+
+    /// The sessions with a transaction under way, and whether each waits for a row. From the
+    /// engine's own report: the table `innodb_trx` shows an old state to those who ask often.
+    async fn transactions(&mut self) -> Vec<(u64, bool)> {
+        let row = sqlx::raw_sql("SHOW ENGINE INNODB STATUS")
+            .fetch_one(&mut self.connection)
+            .await
+            .expect("the server answers");
+        let report: String = row.try_get_unchecked("Status").expect("a text");
+        let blocks = report.split("---TRANSACTION ").skip(1);
+        let active = blocks.filter(|block| block.lines().next().is_some_and(is_active));
+        active
+            .filter_map(|block| {
+                let (_, rest) = block.split_once(" thread id ")?;
+                let id = rest.split(',').next()?.parse().ok()?;
+                Some((id, block.contains("\nLOCK WAIT")))
+            })
+            .collect()
+    }
+
+    async fn others(&mut self) -> Vec<u64> {
+        let query = format!("SELECT p.id FROM information_schema.processlist p {OTHERS}");
+        sqlx::query_scalar::<_, i64>(AssertSqlSafe(query))
+            .fetch_all(&mut self.connection)
+            .await
+            .expect("the server answers")
+            .into_iter()
+            .filter_map(|id| u64::try_from(id).ok())
+            .collect()
     }
 
     /// Waits until the session `id` has ended.
@@ -91,14 +134,7 @@ impl Observer {
     ///
     /// The server does not answer.
     pub async fn kill_others(&mut self) -> usize {
-        let query = format!("SELECT p.id FROM information_schema.processlist p {OTHERS}");
-        let ids: Vec<u64> = sqlx::query_scalar::<_, i64>(AssertSqlSafe(query))
-            .fetch_all(&mut self.connection)
-            .await
-            .expect("the server answers")
-            .into_iter()
-            .filter_map(|id| u64::try_from(id).ok())
-            .collect();
+        let ids = self.others().await;
         for id in &ids {
             // It may have ended by itself.
             let _ = sqlx::raw_sql(AssertSqlSafe(format!("KILL CONNECTION {id}")))
@@ -121,6 +157,10 @@ impl Observer {
             .await
             .unwrap_or_else(|error| vec![error.to_string()])
     }
+}
+
+fn is_active(header: &str) -> bool {
+    header.contains("ACTIVE")
 }
 
 /// The sessions of this database, without the observer's own.

@@ -5,7 +5,7 @@ use std::fs;
 
 use idem_tests::torture::Fault;
 use idem_tests::torture::arena::{self, Outcome, Plan};
-use idem_tests::torture::engine::{Engine, Postgres, Rollback, Sqlite, Tables, Wal};
+use idem_tests::torture::engine::{Engine, Mariadb, Postgres, Rollback, Sqlite, Tables, Wal};
 use idem_tests::torture::handlers::Planted;
 use idem_tests::torture::history::History;
 use idem_tests::torture::laws::violations;
@@ -101,6 +101,7 @@ macro_rules! torture {
 
 torture! {
     postgres: Postgres, 1_600;
+    mariadb: Mariadb, 1_600;
     sqlite_wal: Sqlite<Wal>, 1_600;
     sqlite_rollback: Sqlite<Rollback>, 800;
 }

@@ -104,6 +104,9 @@ fn a_float_that_is_no_number_is_refused_at_any_depth() {
 fn a_power_of_ten_fits_64_bits_or_is_refused() {
     assert_eq!(text("1e9223372036854775807"), "1e9223372036854775807");
     assert_eq!(text("1e-9223372036854775808"), "1e-9223372036854775808");
+    // The power of the value, not the one that was written.
+    assert_eq!(text("0.1e9223372036854775808"), "1e9223372036854775807");
+    assert_eq!(text("10e-9223372036854775809"), "1e-9223372036854775808");
     for bad in [
         "1e9223372036854775808",
         "10e9223372036854775807",

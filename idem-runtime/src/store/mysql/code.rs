@@ -52,6 +52,9 @@ pub(super) fn fold_table(error: sqlx::Error, table: &str) -> Error {
         SchemaFault::TableMissing { table }.into()
     } else if number(&error) == Some(1054) {
         SchemaFault::Columns { table }.into()
+    } else if number(&error) == Some(1178) {
+        // The engine knows no savepoints.
+        SchemaFault::NotTransactional { table }.into()
     } else {
         fold(error)
     }

@@ -47,18 +47,27 @@ impl Session for MySqlConnection {
     }
 
     async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
-        // First, whether what is written now is held back until a COMMIT. And a mere look: an
-        // INSERT that fails for a record that is there would lock the gap before it too.
+        // First, whether what is written now is held back until a COMMIT: the driver need not know
+        // of a transaction, nor need one be there that it knows of.
+        if !self.has_transaction()
+            && let Some(seen) = peek(self, ask).await?
+        {
+            let lock = match seen.lock {
+                Lock::NotAsked => Lock::NoTransaction,
+                other => other,
+            };
+            return Ok(Seen { lock, ..seen });
+        }
+        // And a mere look: an INSERT that fails for a record that is there would lock the gap
+        // before it too.
         let statements = format!("{}; {}", sql::PROVE, sql::look_up(ask));
         let look = match rows(self, statements).await {
             Ok(rows) => Look::at(last(rows)?)?,
             Err(error) if code::is_no_savepoint(&error) => {
-                let seen = peek(self, ask).await?.unwrap_or_else(refused);
-                let lock = match seen.lock {
-                    Lock::NotAsked => Lock::NoTransaction,
-                    other => other,
-                };
-                return Ok(Seen { lock, ..seen });
+                return Ok(Seen {
+                    lock: Lock::NoTransaction,
+                    ..refused()
+                });
             }
             Err(error) => return Err(code::fold_table(error, &ask.table)),
         };

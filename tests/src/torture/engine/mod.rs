@@ -1,6 +1,7 @@
 //! What a database brings to the torture: a bank for the clients, and the arena's hands on the
 //! server. One file each.
 
+mod mariadb;
 mod postgres;
 mod sqlite;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
+pub use self::mariadb::Mariadb;
 pub use self::postgres::Postgres;
 pub use self::sqlite::{Rollback, Sqlite, Wal};
 use super::Fault;
@@ -170,9 +172,10 @@ use read_tables;
 #[macro_export]
 macro_rules! for_engine {
     ($name:expr, $function:ident($($argument:expr),*)) => {{
-        use $crate::torture::engine::{Engine as _, Postgres, Rollback, Sqlite, Wal};
+        use $crate::torture::engine::{Engine as _, Mariadb, Postgres, Rollback, Sqlite, Wal};
         match $name {
             name if name == Postgres::NAME => $function::<Postgres>($($argument),*).await,
+            name if name == Mariadb::NAME => $function::<Mariadb>($($argument),*).await,
             name if name == Sqlite::<Wal>::NAME => $function::<Sqlite<Wal>>($($argument),*).await,
             name if name == Sqlite::<Rollback>::NAME => {
                 $function::<Sqlite<Rollback>>($($argument),*).await
@@ -183,8 +186,9 @@ macro_rules! for_engine {
 }
 
 /// The names of all engines.
-pub const NAMES: [&str; 3] = [
+pub const NAMES: [&str; 4] = [
     Postgres::NAME,
+    Mariadb::NAME,
     Sqlite::<Wal>::NAME,
     Sqlite::<Rollback>::NAME,
 ];

@@ -42,6 +42,12 @@ impl Subject for MySql {
                 .await
                 .expect("the table");
         }
+        // What an earlier run may have left on the user's server.
+        subject
+            .run(&format!(
+                "DELETE FROM idem_test_app.billing WHERE created_at < {NOW} - 60000000"
+            ))
+            .await;
         subject
     }
 

@@ -1,0 +1,122 @@
+//! Numbers by their exact decimal value, digit by digit.
+
+/// The one spelling of a number in JSON's grammar; `None` if its power of ten exceeds 64 bits.
+pub(crate) fn canonical(number: &str) -> Option<String> {
+    let (sign, number) = match number.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", number),
+    };
+    let (mantissa, power) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits: Vec<char> = whole.chars().chain(fraction.chars()).collect();
+    let mut moved: i128 = 0;
+    for _ in fraction.chars() {
+        moved -= 1;
+    }
+    while digits.first() == Some(&'0') {
+        digits.remove(0);
+    }
+    while digits.last() == Some(&'0') {
+        digits.pop();
+        moved += 1;
+    }
+    if digits.is_empty() {
+        return Some("0".to_owned());
+    }
+    // Beyond 128 bits it is beyond 64 whatever is added.
+    let power = power.parse::<i128>().ok()?.checked_add(moved)?;
+    let power = i64::try_from(power).ok()?;
+    let digits: String = digits.into_iter().collect();
+    let mut plain = digits.clone();
+    let mut zeros = power;
+    while zeros > 0 && plain.len() <= 40 {
+        plain.push('0');
+        zeros -= 1;
+    }
+    Some(if zeros == 0 && plain.len() <= 40 {
+        format!("{sign}{plain}")
+    } else {
+        format!("{sign}{digits}e{power}")
+    })
+}
+
+/// The shortest decimal that reads back as a finite float: of several the nearest, and of two
+/// equally near the one whose last digit is even.
+///
+/// `exact` is the float's own value, which every `f32` and `f64` has in 800 digits; `reads_back` says
+/// whether a text is read as the float.
+pub(crate) fn shortest(exact: f64, reads_back: impl Fn(&str) -> bool) -> String {
+    let sign = if exact.is_sign_negative() { "-" } else { "" };
+    let exact = format!("{:.800e}", exact.abs());
+    let (mantissa, power) = exact.split_once('e').expect("an exponent was asked for");
+    let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+    let power: i32 = power.parse().expect("an exponent");
+    for kept in 1..=17 {
+        let rest = &digits[kept..];
+        let below = spell(sign, &digits[..kept], power);
+        let (raised, carry) = raise(&digits[..kept]);
+        let above = spell(sign, &raised, power + i32::from(carry));
+        let half = [&b"5"[..], &b"0".repeat(rest.len() - 1)].concat();
+        let upper = rest > &half[..] || (rest == &half[..] && (digits[kept - 1] - b'0') % 2 == 1);
+        match (reads_back(&below), reads_back(&above)) {
+            (true, true) => return if upper { above } else { below },
+            (true, false) => return below,
+            (false, true) => return above,
+            (false, false) => {}
+        }
+    }
+    unreachable!("17 digits tell all floats apart")
+}
+
+fn spell(sign: &str, digits: &[u8], power: i32) -> String {
+    let digits = String::from_utf8_lossy(digits);
+    let behind = i32::try_from(digits.len()).expect("few digits") - 1;
+    format!("{sign}{digits}e{}", power - behind)
+}
+
+/// One more in the last place, and whether that took a place more.
+fn raise(digits: &[u8]) -> (Vec<u8>, bool) {
+    let mut raised = digits.to_vec();
+    for digit in raised.iter_mut().rev() {
+        if *digit < b'9' {
+            *digit += 1;
+            return (raised, false);
+        }
+        *digit = b'0';
+    }
+    raised[0] = b'1';
+    (raised, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{canonical, shortest};
+
+    #[test]
+    fn the_examples_of_the_documentation_come_out() {
+        for (number, spelled) in [
+            ("1", "1"),
+            ("1.0", "1"),
+            ("10e-1", "1"),
+            ("0.5", "5e-1"),
+            ("-0.0e9", "0"),
+            ("9007199254740993", "9007199254740993"),
+        ] {
+            assert_eq!(canonical(number).as_deref(), Some(spelled));
+        }
+        assert_eq!(canonical("1e9223372036854775808"), None);
+    }
+
+    #[test]
+    fn a_float_is_its_shortest_decimal() {
+        for (float, spelled) in [
+            (0.1, "1e-1"),
+            (5e-324, "5e-324"),
+            (-9.5, "-95e-1"),
+            (1e23, "1e23"),
+        ] {
+            let text = shortest(float, |text| text.parse() == Ok(float));
+            assert_eq!(text, spelled);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The key in a request's headers, against RFC 8941's rule for a String and the rules of the module.
+
+use http::header::{HeaderMap, HeaderValue};
+use idem_runtime::http::Syntax;
+use idem_runtime::http::header::{IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY, key};
+
+use crate::key::{refusal, trimmed};
+
+/// What one line must come to.
+#[derive(Debug, Clone, PartialEq)]
+enum Line {
+    Key(String),
+    Refused,
+    /// This key, or refused if the parameters behind the string are none.
+    Perhaps(String),
+}
+
+fn by_the_rules(value: &[u8], syntax: Syntax) -> Line {
+    let mut value = value;
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    if let [b'"', rest @ ..] = value {
+        return string(rest);
+    }
+    let is_bare = !value
+        .iter()
+        .any(|byte| !(0x21..=0x7e).contains(byte) || b"\",;\\".contains(byte));
+    if syntax == Syntax::Lenient && is_bare {
+        judged(&String::from_utf8_lossy(value), &[])
+    } else {
+        Line::Refused
+    }
+}
+
+/// What follows the opening quote.
+fn string(bytes: &[u8]) -> Line {
+    let mut text = String::new();
+    let mut rest = bytes;
+    loop {
+        rest = match rest {
+            [b'"', behind @ ..] => return judged(&text, behind),
+            [b'\\', byte @ (b'"' | b'\\'), behind @ ..] => {
+                text.push(char::from(*byte));
+                behind
+            }
+            [b'\\', ..] => return Line::Refused,
+            [byte @ 0x20..=0x7e, behind @ ..] => {
+                text.push(char::from(*byte));
+                behind
+            }
+            _ => return Line::Refused,
+        };
+    }
+}
+
+fn judged(text: &str, behind: &[u8]) -> Line {
+    let plain = trimmed(text);
+    match behind {
+        _ if refusal(&plain).is_some() => Line::Refused,
+        [] => Line::Key(plain),
+        [b';', ..] => Line::Perhaps(plain),
+        _ => Line::Refused,
+    }
+}
+
+/// Each line of the input is a header line; its first byte says of which header.
+pub(crate) fn law(input: &[u8]) {
+    let mut headers = HeaderMap::new();
+    let mut lines = [Vec::new(), Vec::new()];
+    for line in input.split(|byte| *byte == b'\n').take(8) {
+        if let [name, value @ ..] = line
+            && let Ok(sent) = HeaderValue::from_bytes(value)
+        {
+            let old = usize::from(name % 2);
+            headers.append([IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY][old].clone(), sent);
+            lines[old].push(value);
+        }
+    }
+    let [new, old] = lines;
+    check(&headers, &new, Syntax::Strict);
+    check(&headers, &[new, old].concat(), Syntax::Lenient);
+}
+
+fn check(headers: &HeaderMap, lines: &[&[u8]], syntax: Syntax) {
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|line| by_the_rules(line, syntax))
+        .collect();
+    let mut texts: Vec<_> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Key(text) | Line::Perhaps(text) => Some(text),
+            Line::Refused => None,
+        })
+        .collect();
+    texts.dedup();
+    let refused = lines.contains(&Line::Refused)
+        || texts.len() > 1
+        || (syntax == Syntax::Strict && lines.len() > 1);
+    let certain = !lines.iter().any(|line| matches!(line, Line::Perhaps(_)));
+    match key(headers, syntax) {
+        Ok(found) => {
+            assert!(!refused, "{syntax:?}: {found:?} of {lines:?}");
+            let found = found.as_ref().map(|key| key.as_str());
+            assert_eq!(found, texts.first().map(|text| text.as_str()), "{syntax:?}");
+        }
+        Err(invalid) => assert!(refused || !certain, "{syntax:?}: {invalid} of {lines:?}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! Keys, scopes and namespaces against the rules as their documentation has them.
+
+use idem_runtime::error::{Field, Invalid, Reason};
+use idem_runtime::{IdempotencyKey, Namespace, Scope};
+
+/// The first of these that applies: blank, too long, a control character.
+pub(crate) fn refusal(text: &str) -> Option<Reason> {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.iter().all(|c| c.is_whitespace()) {
+        return Some(Reason::Empty);
+    }
+    if characters.len() > 255 {
+        return Some(Reason::TooLong {
+            limit: 255,
+            length: characters.len(),
+        });
+    }
+    for (index, found) in characters.into_iter().enumerate() {
+        if found.is_control() {
+            return Some(Reason::Control { found, index });
+        }
+    }
+    None
+}
+
+pub(crate) fn trimmed(text: &str) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    while characters.last().is_some_and(|c| c.is_whitespace()) {
+        characters.pop();
+    }
+    while characters.first().is_some_and(|c| c.is_whitespace()) {
+        characters.remove(0);
+    }
+    characters.into_iter().collect()
+}
+
+fn is_namespace(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| b"abcdefghijklmnopqrstuvwxyz0123456789-_".contains(&byte))
+}
+
+fn expect<T>(found: Result<T, Invalid>, field: &Field, refusal: Option<&Reason>) -> Option<T> {
+    match (found, refusal) {
+        (Ok(value), None) => Some(value),
+        (Err(invalid), Some(reason)) => {
+            assert_eq!((invalid.field(), invalid.reason()), (field, reason));
+            None
+        }
+        (Ok(_), Some(reason)) => panic!("accepted in spite of {reason:?}"),
+        (Err(invalid), None) => panic!("refused: {invalid}"),
+    }
+}
+
+pub(crate) fn law(input: &[u8]) {
+    // A header of other bytes has no text at all; what becomes of it is the transport's to say.
+    let text = String::from_utf8_lossy(input);
+    let plain = trimmed(&text);
+    let key = expect(
+        IdempotencyKey::parse(Some(&text)),
+        &Field::Key,
+        refusal(&plain).as_ref(),
+    );
+    if let Some(key) = key {
+        key_law(&key.expect("present is never absent"), &plain);
+    }
+    let scope = expect(Scope::new(&*text), &Field::Scope, refusal(&text).as_ref());
+    if let Some(scope) = scope {
+        assert_eq!(scope.as_str(), text);
+        assert!(!scope.is_global());
+    }
+    match Namespace::new(&*text) {
+        Ok(namespace) => {
+            assert!(is_namespace(&text));
+            assert_eq!(namespace.as_str(), text);
+        }
+        Err(invalid) => {
+            assert!(!is_namespace(&text), "{invalid}");
+            assert_eq!(invalid.field(), &Field::Namespace);
+        }
+    }
+}
+
+fn key_law(key: &IdempotencyKey, plain: &str) {
+    assert_eq!(key.as_str(), plain);
+    assert_eq!(key.scope(), None);
+    // What is accepted is stored, read again, and still the same.
+    let again: IdempotencyKey = key.as_str().parse().expect("it was accepted");
+    assert_eq!(&again, key);
+    let shown = format!("{key:?}");
+    assert_eq!(shown.len(), "IdempotencyKey(#)".len() + 12, "{shown}");
+    // A child is a key by the same rules, the same each time, and another for another label.
+    let [one, same, other] =
+        ["mail", "mail", "card"].map(|label| key.child(label).expect("the label is not blank"));
+    assert_eq!(one, same);
+    assert_ne!(one, other);
+    let child: IdempotencyKey = one.as_str().parse().expect("a child is a key");
+    assert_eq!(child.as_str(), one.as_str());
+}

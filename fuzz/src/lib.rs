@@ -1,0 +1,169 @@
+//! What must hold for any bytes at all: keys, alone and in a header, names, canonical JSON, durations.
+//!
+//! Each law compares the library with a second implementation that is slow and plain to see
+//! through, or with what the documentation says. `tests/corpus.rs` tries the seeds in `corpus/` and
+//! a bounded number of mutants of them; `cargo xtask fuzz` searches for longer, led by coverage
+//! (`engine/`).
+
+mod decimal;
+mod duration;
+mod header;
+mod key;
+mod mutate;
+mod node;
+mod parse;
+mod text;
+mod tree;
+mod typed;
+
+pub use mutate::{mutants, seeds};
+
+/// One law, and what helps to look for an input that breaks it.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name, which is also that of its folder in `corpus/`.
+    pub name: &'static str,
+    /// Panics for an input that breaks the law.
+    pub law: fn(&[u8]),
+    /// Pieces that inputs are made of.
+    pub tokens: &'static [&'static str],
+}
+
+/// All of them.
+pub const TARGETS: [Target; 5] = [
+    Target {
+        name: "key",
+        law: key::law,
+        tokens: &[
+            " ",
+            "\t",
+            "\u{a0}",
+            "\u{2003}",
+            "\u{feff}",
+            "\u{85}",
+            "\0",
+            "\u{7f}",
+            "\u{9f}",
+            "a",
+            "Z",
+            "0",
+            "-",
+            "_",
+            ".",
+            "e\u{301}",
+            "\u{e9}",
+            "\u{1f600}",
+            "\"",
+            "\\",
+            "0123456789abcdef",
+        ],
+    },
+    Target {
+        name: "header",
+        law: header::law,
+        tokens: &[
+            "\n",
+            "\"",
+            "\\\"",
+            "\\\\",
+            ";",
+            ",",
+            "=",
+            " ",
+            "\t",
+            "\na\"k\"",
+            "\nbk",
+            ";a=1",
+            ";b=?1",
+            ";c=:YQ==:",
+            ";d=@1",
+            "\u{7f}",
+            "\u{80}",
+            "key",
+        ],
+    },
+    Target {
+        name: "duration",
+        law: duration::law,
+        tokens: &[
+            "d",
+            "h",
+            "m",
+            "s",
+            "D",
+            "ms",
+            " ",
+            "0",
+            "1",
+            "9",
+            "24",
+            "hours",
+            "hr",
+            "mins",
+            "sec",
+            "-",
+            "+",
+            ".",
+            ",",
+            "18446744073709551615",
+            "213503982334601",
+            "\u{660}",
+            "\u{2003}",
+        ],
+    },
+    Target {
+        name: "canonical_text",
+        law: text::law,
+        tokens: &[
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "\\",
+            "\\u",
+            "\\ud83d\\ude00",
+            "\\ud800",
+            "\\u0000",
+            "null",
+            "true",
+            "false",
+            "-",
+            "0",
+            "1",
+            ".",
+            "e",
+            "E+",
+            "e-",
+            "00",
+            "9223372036854775807",
+            "9223372036854775808",
+            "\"a\":",
+            " ",
+            "\n",
+            "\u{feff}",
+            "\u{2028}",
+            "\u{7f}",
+        ],
+    },
+    Target {
+        name: "canonical_typed",
+        law: typed::law,
+        tokens: &[
+            "\0",
+            "\u{1}",
+            "\u{12}",
+            "\u{16}",
+            "{\"a\":1}",
+            "1e400",
+            "\u{7f}",
+        ],
+    },
+];
+
+/// The target of that name.
+pub fn target(name: &str) -> Option<Target> {
+    TARGETS.into_iter().find(|target| target.name == name)
+}
