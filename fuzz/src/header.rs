@@ -102,7 +102,7 @@ fn check(headers: &HeaderMap, lines: &[&[u8]], syntax: Syntax) {
     match key(headers, syntax) {
         Ok(found) => {
             assert!(!refused, "{syntax:?}: {found:?} of {lines:?}");
-            let found = found.as_ref().map(|key| key.as_str());
+            let found = found.as_ref().map(idem_runtime::IdempotencyKey::as_str);
             assert_eq!(found, texts.first().map(|text| text.as_str()), "{syntax:?}");
         }
         Err(invalid) => assert!(refused || !certain, "{syntax:?}: {invalid} of {lines:?}"),
