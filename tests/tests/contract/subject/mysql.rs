@@ -1,3 +1,5 @@
+//! MySQL, on a MariaDB server.
+
 use std::time::Duration;
 
 use idem_runtime::record::Timestamp;
