@@ -17,7 +17,7 @@ use crate::record::{AttemptId, Record, Status, Timestamp};
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database that idem keeps leases in",
-    note = "lease mode is there for PostgreSQL and SQLite"
+    note = "lease mode is there for PostgreSQL, MySQL and SQLite"
 )]
 pub trait LeaseBackend: Backend<Connection: LeaseSession> {}
 
@@ -212,14 +212,14 @@ impl Write<'_> {
 }
 
 /// The condition under which a spent record is replaced, for a database whose clock reads `now`.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn spent(now: &str) -> String {
     format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
 }
 
 /// The condition on status and lapse, for a database whose clock reads `now`. The identity and the
 /// attempt stand beside it.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn condition(change: Change, now: &str) -> String {
     let from: Vec<_> = change
         .from()

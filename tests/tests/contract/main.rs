@@ -177,5 +177,6 @@ stamp_leases! {
     leases_behind_pgbouncer: PgBouncer,
     leases_on_sqlite_wal: SqliteWal,
     leases_on_sqlite_rollback_journal: SqliteRollback,
+    leases_on_mysql: MySql,
     leases_in_memory: Memory,
 }

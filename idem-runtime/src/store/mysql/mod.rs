@@ -23,6 +23,7 @@
 
 mod code;
 mod create;
+mod lease;
 mod purge;
 mod row;
 pub(crate) mod sql;

@@ -14,7 +14,7 @@ pub(super) fn record(row: &MySqlRow) -> Result<Option<Record>, Error> {
 }
 
 /// A column of bytes that are UTF-8.
-fn text(row: &MySqlRow, column: &str) -> Result<String, Error> {
+pub(super) fn text(row: &MySqlRow, column: &str) -> Result<String, Error> {
     let bytes = row.try_get::<Vec<u8>, _>(column).map_err(fold)?;
     String::from_utf8(bytes).map_err(|error| fold(sqlx::Error::Decode(error.into())))
 }

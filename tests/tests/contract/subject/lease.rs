@@ -8,8 +8,9 @@ use idem_runtime::store::{LeaseSession, Outcome, StoreLease};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 
+use super::mysql::NOW;
 use super::postgres::{On, Way};
-use super::{Memory, PAY, SqliteRollback, SqliteWal, Subject, key, store};
+use super::{Memory, MySql, PAY, SqliteRollback, SqliteWal, Subject, key, store};
 
 pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
     /// Moves the end of every lease to so long from now, under all checks of the schema.
@@ -100,6 +101,29 @@ async fn end_leases_in(mut conn: SqliteConnection, left: i64) {
     .await
     .expect("the file can be written");
     conn.close().await.expect("it is open");
+}
+
+impl LeaseSubject for MySql {
+    async fn end_leases_in(&self, left: i64) {
+        self.run(&format!(
+            "UPDATE idem_record SET locked_until = {NOW} + {left} WHERE status = 3"
+        ))
+        .await;
+    }
+
+    async fn clear(&self) {
+        self.run("DELETE FROM idem_record").await;
+    }
+
+    async fn same_end(&self, keys: &[&str]) {
+        // A table that is changed cannot be read beside; what is derived from it can.
+        self.run(&format!(
+            "UPDATE idem_record SET locked_until = (SELECT * FROM (SELECT max(locked_until) FROM idem_record \
+             WHERE status = 4) AS latest) WHERE `key` IN ('{}')",
+            keys.join("', '")
+        ))
+        .await;
+    }
 }
 
 impl LeaseSubject for Memory {

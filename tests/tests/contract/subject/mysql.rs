@@ -14,10 +14,10 @@ use super::{Edit, Subject};
 
 pub(crate) struct MySql(Database);
 
-const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+pub(super) const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
 impl MySql {
-    async fn run(&self, statement: &str) -> u64 {
+    pub(super) async fn run(&self, statement: &str) -> u64 {
         let mut conn = self.connect().await;
         let statement = sqlx::raw_sql(AssertSqlSafe(statement));
         let done = conn.execute(statement).await.expect("a valid statement");

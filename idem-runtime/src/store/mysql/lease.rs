@@ -1,0 +1,159 @@
+//! Leases on MySQL and MariaDB: each write in a transaction of its own.
+//!
+//! Order of a claim: the look of atomic mode, which takes no lock that outlives it; the decision;
+//! BEGIN; one INSERT, or one UPDATE that compares what was seen; COMMIT. Who was quicker between
+//! look and write is met by the primary key or the comparison, and then the claim looks again. An
+//! atomic attempt in flight is met by its row lock, for which nothing here waits.
+//!
+//! COMMIT is as durable as the server makes it: `innodb_flush_log_at_trx_commit` is no session's to
+//! set. With another value than 1 a crash may forget a claim whose effect has happened.
+
+use sqlx::mysql::{MySql, MySqlConnection};
+use sqlx::{AssertSqlSafe, Executor as _, Transaction};
+
+use super::super::backend::Backend as _;
+use super::super::lease::{
+    LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, decided,
+};
+use super::super::session::{Ask, CommitError, Entry};
+use super::{code, peek, row, rows, sql};
+use crate::error::Error;
+use crate::outcome::{Decision, Sighting};
+use crate::policy::DEFAULT_RETRY_AFTER;
+
+impl LeaseSession for MySqlConnection {
+    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+        check(self)?;
+        let seen = match peek(self, ask).await {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return Err(CommitError::RolledBack(Error::AlreadyInTransaction)),
+            Err(error) => return Err(CommitError::RolledBack(error)),
+        };
+        let sighting = Sighting {
+            record: seen.record.clone(),
+            lock: seen.lock,
+            now: seen.now,
+        };
+        if let Plan::Answer(leased) = terms.plan(sighting) {
+            return Ok(leased);
+        }
+        let mut tx = begin(self).await?;
+        let done = decided(&mut *tx, seen, ask, terms).await;
+        match end(tx, done).await {
+            Err(CommitError::RolledBack(refusal @ Error::InFlight { .. })) => {
+                Ok(Leased::Decided(Decision::Refuse(refusal)))
+            }
+            taken => taken,
+        }
+    }
+
+    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+        check(self)?;
+        let mut tx = begin(self).await?;
+        let done = tx.update(ask, write).await;
+        end(tx, done.map(|done| (done, done))).await
+    }
+
+    async fn lapse(
+        &mut self,
+        table: &str,
+        namespace: &str,
+        operation: &str,
+        limit: u32,
+    ) -> Result<u64, CommitError> {
+        check(self)?;
+        let mut tx = begin(self).await?;
+        let statement = sql::lapse(table, namespace, operation, limit);
+        let done = run(&mut tx, statement)
+            .await
+            .map_err(|error| code::fold_table(error, table));
+        end(tx, done.map(|lapsed| (lapsed, lapsed > 0))).await
+    }
+
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+        let found = rows(self, sql::unknown(page))
+            .await
+            .map_err(|error| code::fold_table(error, page.table))?;
+        let mut listed = Vec::with_capacity(found.len());
+        for found in found {
+            if let Some(record) = row::record(&found)? {
+                listed.push(Listed {
+                    scope: row::text(&found, "scope")?,
+                    key: row::text(&found, "key")?,
+                    record,
+                });
+            }
+        }
+        Ok(listed)
+    }
+}
+
+impl LeaseStatements for MySqlConnection {
+    async fn put(
+        &mut self,
+        ask: &Ask,
+        entry: &Entry<'_>,
+        take_over: bool,
+        lease: i64,
+    ) -> Result<bool, Error> {
+        match run(self, sql::put(ask, entry, take_over, lease)).await {
+            Ok(1) => Ok(true),
+            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) => Err(Error::RecordNotWritten),
+            Err(error) if code::is_conflict(&error) => Ok(false),
+            Err(error) if code::is_locked(&error) => Err(Error::InFlight {
+                retry_after: DEFAULT_RETRY_AFTER,
+            }),
+            Err(error) => Err(code::fold_table(error, &ask.table)),
+        }
+    }
+
+    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
+        match run(self, sql::alter(ask, write)).await {
+            Ok(changed) => Ok(changed == 1),
+            Err(error) => Err(code::fold_table(error, &ask.table)),
+        }
+    }
+}
+
+/// Sends one statement; how many rows it met.
+async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Error> {
+    let done = conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+    Ok(done.rows_affected())
+}
+
+/// A transaction of the caller's could take a lease back.
+fn check(conn: &MySqlConnection) -> Result<(), CommitError> {
+    if sqlx::Connection::is_in_transaction(conn) {
+        Err(CommitError::RolledBack(Error::LeaseInTransaction))
+    } else {
+        Ok(())
+    }
+}
+
+async fn begin(conn: &mut MySqlConnection) -> Result<Transaction<'_, MySql>, CommitError> {
+    // What fails here is refused before anything is begun, or has no connection left.
+    MySql::open_plain(conn)
+        .await
+        .map_err(CommitError::RolledBack)
+}
+
+/// COMMIT where something was written, and ROLLBACK where nothing was.
+async fn end<T>(
+    tx: Transaction<'_, MySql>,
+    done: Result<(T, bool), Error>,
+) -> Result<T, CommitError> {
+    match done {
+        Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
+        Ok((answer, false)) => {
+            let ended = tx.rollback().await;
+            ended.map_err(|error| CommitError::RolledBack(code::fold(error)))?;
+            Ok(answer)
+        }
+        Err(error) => {
+            // What cannot be rolled back by word is by the end of its session.
+            let _ = tx.rollback().await;
+            Err(CommitError::RolledBack(error))
+        }
+    }
+}
