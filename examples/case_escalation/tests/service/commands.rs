@@ -1,8 +1,6 @@
-//! The service over real sockets.
+//! What requests are answered, and what is stored then.
 
-mod desk;
-
-use desk::{Answer, Desk};
+use crate::desk::{Answer, Desk};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
