@@ -38,48 +38,7 @@
 //! `db` being an `impl Trait` argument, two things are as with any function that has one: generic
 //! parameters can still be named at a call, and a result of `impl Trait` cannot say `use<..>`.
 //!
-//! # Options
-//!
-//! | option | without it | meaning |
-//! |---|---|---|
-//! | `namespace = "…"` | required | the key space: 1-64 of `a-z 0-9 - _` |
-//! | `retention = "…"` | `"24h"` | how long a record lives by the database's clock: `90s`, `30m`, `24h`, `7d`, `1d12h`; at most `3650d` |
-//! | `operation = "…"` | the function's name | a stable name of 1-255 characters; it is compared, so a key that comes to another operation is refused |
-//! | `key = expr` | the parameter typed `IdempotencyKey` | where the key comes from: `key = cmd.request_id` beside `scope = cmd.tenant`, or a natural key: `key = natural(cmd.tenant, cmd.order)` |
-//! | `scope = expr` | the scope that the key carries | the tenant or principal that the key belongs to |
-//! | `key_required = false` | `true` | with a key of type `Option<..>`: a call without a key runs, and is not idempotent |
-//! | `skip(a, b)` | nothing | names that are not compared: clients, clocks, trace ids |
-//! | `fingerprint = expr`, `fingerprint = off` | all parameters but the key | what is compared instead, or that nothing is |
-//! | `on_conflict = "reject"`, `"wait"` | `"reject"` | a duplicate of a call that still runs is refused at once, or waits and then replays |
-//! | `wait = "…"` | `"2s"` | how long it waits, at most `1m`; only with `on_conflict = "wait"` |
-//! | `failures = "retry"`, `"record"` | `"retry"` | an `Err` leaves nothing behind, or a permanent one (see [`Failure`](macro@Failure)) is recorded and replayed |
-//! | `record_request` | off | keeps the request itself, to show on a mismatch what differs; otherwise its hash only |
-//! | `expiry = "replay"`, `"strict"` | `"replay"` | an expired record is replayed until it is purged, or counts as absent at once |
-//! | `signature = "keep"` | rewritten | for methods whose signature a trait fixes: the transaction is the caller's, the result a plain `Result<T, E>` |
-//! | `lease = "…"` | none | lease mode, for effects outside the database: the handler takes `&Attempt` first and owns the rest, its callers pass `&pool`; at most `1d` |
-//! | `on_lapse = "unknown"`, `"retry"` | `"unknown"` | when a lease lapses: the outcome waits for reconciliation, or the next caller runs the body again; only with `lease` |
-//! | `table = "…"` | the library's own | the table of records, `name` or `schema.name` in lower case |
-//! | `crate = path` | `::idem_runtime` | where the runtime is, if it was renamed |
-//!
-//! # The key
-//!
-//! A parameter is the key if the last segment of its type is `IdempotencyKey`, also behind `&` and in
-//! `Option`. An alias or a wrapper is not recognised: name the parameter, `key = name`, or the wrapper's part,
-//! `key = name.0`. A key that is mere text says not whose it is: name the `scope` too. There must
-//! be exactly one source.
-//!
-//! # What is compared
-//!
-//! A retry must repeat the request; the same key with another one is refused. Compared is what
-//! parameters *bind*, by name: `Json(cmd): Json<Cmd>` compares `cmd`, `Path((a, b))` compares `a` and
-//! `b`, and `_` nothing. Each must be `Serialize`. Left out are the transaction, `self`, and the
-//! parameter that is the key by its type or by `key = name`. The parts of a natural key are compared:
-//! what they are written as may be less than what they are.
-//!
-//! The names are part of the comparison, as is `operation`: renaming a parameter or the function
-//! makes retries of calls begun before the change a mismatch. `fingerprint = expr` compares one
-//! value without names; a tuple may name fields without moving them: `fingerprint = (cmd.amount,
-//! cmd.payee)`.
+#![doc = include_str!("reference.md")]
 //!
 //! # Errors at compile time
 //!
@@ -150,7 +109,22 @@ use quote::quote;
 use crate::diagnostic::{Code, Faults};
 use crate::model::Model;
 
-/// Makes an async command handler safe to retry; see the [crate's documentation](crate).
+/// Makes an async command handler safe to retry.
+///
+/// ```text
+/// #[idempotent(namespace = "payments", retention = "24h")]
+/// async fn create_payment(
+///     tx: &mut PgTransaction<'_>,
+///     key: &IdempotencyKey,
+///     cmd: &CreatePayment,
+/// ) -> Result<Payment, PaymentError> {
+///     ..
+/// }
+/// ```
+///
+/// The [crate's page](crate) shows the function that it becomes and lists the errors at compile time.
+///
+#[doc = include_str!("reference.md")]
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments.into(), &item.into()).into()

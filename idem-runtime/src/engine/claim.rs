@@ -60,7 +60,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     before(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
-    let patience = identity.as_ref().and_then(|_| patience(&operation));
+    let patience = patience(&operation).filter(|_| identity.is_some());
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let mut ask = identity.map(|identity| Ask {
@@ -89,7 +89,9 @@ pub(super) async fn attempt<'u, DB: Backend>(
                     decision => return Ok(wait_or(decision, state, &operation)),
                 }
             }
-            Err(error) if comes_again::<DB>(&error, state, patience) => return Ok(Attempt::Again),
+            Err(error) if comes_again::<DB>(&error, own, state, patience) => {
+                return Ok(Attempt::Again);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -102,12 +104,13 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     let (tx, seen) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && comes_again::<DB>(&error, state, patience) => {
-            state.armed = false;
+        Err(error) if own && comes_again::<DB>(&error, own, state, patience) => {
+            state.unclear = true;
             return Ok(Attempt::Again);
         }
         Err(error) if own && !pooled => {
             // The connection is the caller's: the next step hands it back outside any transaction.
+            state.unclear = true;
             state.failed = Some(error);
             return Ok(Attempt::Again);
         }
@@ -150,9 +153,9 @@ async fn look_and_decide<'u, DB: Backend>(
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            // The body has not run: all of it may begin again, but for what the caller has done.
-            let may = claim.own || !DB::is_momentary(&error);
-            return if may && comes_again::<DB>(&error, claim.state, patience(&operation)) {
+            // The body has not run: all of it may begin again.
+            let patience = patience(&operation);
+            return if comes_again::<DB>(&error, claim.own, claim.state, patience) {
                 Ok(Attempt::Again)
             } else {
                 Err(error)
@@ -194,9 +197,17 @@ fn patience(operation: &Operation) -> Option<Duration> {
 /// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
 /// from view may be an open transaction of the caller's, and all that shows of it is that the
 /// database is busy.
-fn comes_again<DB: Backend>(error: &Error, state: &mut State, patience: Option<Duration>) -> bool {
-    (DB::is_momentary(error) && state.hold_on())
-        || (matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait)))
+fn comes_again<DB: Backend>(
+    error: &Error,
+    own: bool,
+    state: &mut State,
+    patience: Option<Duration>,
+) -> bool {
+    if DB::is_momentary(error) {
+        // Of a caller's transaction nothing may be left.
+        return own && (state.hold_on() || patience.is_some_and(|wait| state.wait(wait)));
+    }
+    matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait))
 }
 
 /// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
@@ -221,10 +232,13 @@ async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Resul
 
 /// What the last attempt left to do: hand a connection back, or wait without one.
 async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
-    if let Some(error) = unit.state.failed.take() {
+    if unit.state.unclear {
         let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
         DB::clear(conn).await;
+        unit.state.unclear = false;
         unit.state.armed = false;
+    }
+    if let Some(error) = unit.state.failed.take() {
         return Err(error);
     }
     if let Some(pause) = unit.state.pause.take() {

@@ -32,13 +32,15 @@ pub(crate) struct State {
     /// Wait this long, without a connection, before the next attempt.
     pub(crate) pause: Option<Duration>,
     /// When waiting for an attempt in flight ends.
-    pub(crate) deadline: Option<Instant>,
+    deadline: Option<Instant>,
     /// When trying again after momentary locks ends.
-    pub(crate) held_up: Option<Instant>,
+    held_up: Option<Instant>,
     /// How often this call has waited.
     pub(crate) waits: u32,
     /// How many pooled connections came inside a transaction that somebody forgot on them.
     pub(crate) unfit: u32,
+    /// Whether a BEGIN that failed may have left something on the connection.
+    pub(crate) unclear: bool,
     /// An error to answer with once the caller's connection is clear of what was begun on it.
     pub(crate) failed: Option<Error>,
 }

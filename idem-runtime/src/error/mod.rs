@@ -163,7 +163,11 @@ pub enum Error {
     FreshTransactionNeeded,
 
     /// The database says that a record for this key exists and does not show it (row security, by
-    /// habit).
+    /// habit). Everything was rolled back.
+    ///
+    /// Once in a blue moon it was there and is gone: a rival's record that expired and was purged
+    /// between the INSERT that met it and the look that followed. A retry tells the two apart, and
+    /// is safe.
     #[error(
         "a record for this key exists and cannot be seen by this database user (row security on the table?)"
     )]

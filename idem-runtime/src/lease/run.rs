@@ -20,7 +20,6 @@ use crate::error::Error;
 use crate::replay::Replayable;
 use crate::store::Ask;
 use crate::store::lease::LeaseBackend;
-use crate::telemetry::Call;
 
 /// A call that is ready to run.
 pub struct LeasedCall<DB: LeaseBackend, T, E> {
@@ -98,17 +97,10 @@ where
         arrive,
     } = call;
     let mut state = State::default();
+    request.begun(0);
     let answer = answer(pool, &mut request, &mut state, &contract, arrive, body).await;
-    Call {
-        operation: request.operation(),
-        identity: request.identity(),
-        outcome: answer.outcome(),
-        record: answer.record(),
-        refusal: answer.refusal(),
-        waits: state.waits,
-        elapsed: request.started().elapsed(),
-    }
-    .emit();
+    request.begun(state.waits);
+    request.tell(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(&contract)
 }
 

@@ -10,6 +10,8 @@ mod bound;
 pub(crate) mod lease;
 pub(crate) mod leased;
 mod reconcile;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod row;
 #[cfg_attr(
     not(feature = "sqlite"),
     allow(dead_code, reason = "SQLite alone has no lock to try")

@@ -27,7 +27,7 @@ impl Observer {
     ///
     /// It does not come about within a minute.
     pub async fn until_no_transaction(&mut self) {
-        self.until_transactions("no transaction", <[(u64, bool)]>::is_empty)
+        self.until_transactions("no transaction", <[_]>::is_empty)
             .await;
     }
 

@@ -5,7 +5,7 @@ use idem_runtime::store::{Outcome, Session};
 use serde_json::json;
 use sqlx::{Executor, PgConnection, SqliteConnection};
 
-use crate::subject::{PAY, Postgres, SqliteWal, Subject, claim, expect_replay, key, store};
+use crate::subject::{Memory, PAY, Postgres, SqliteWal, Subject, claim, expect_replay, key, store};
 
 /// Claims and records in a transaction that the driver does not know of.
 async fn record_by_hand<S: Session>(conn: &mut S) {
@@ -63,6 +63,42 @@ async fn a_duplicate_refused_early_leaves_a_sqlite_transaction_able_to_write() {
     bound.commit(claim, &json!("done")).await.unwrap();
     SqliteWal::commit(&mut second).await;
     expect_replay(&store, &mut first, &key("k"), &json!(1), &json!("done")).await;
+}
+
+/// Keeps a claim past its rollback; what another connection is told meanwhile, and afterwards.
+async fn claim_kept_past_its_rollback<S: Subject>() -> [bool; 2] {
+    let (subject, store) = (S::fresh().await, store());
+    let (mut first, mut second) = (subject.connect().await, subject.connect().await);
+    S::begin(&mut first).await;
+    let mut kept = Some(claim(&store, &mut first, &key("k"), &json!(1)).await);
+    S::rollback(&mut first).await;
+    let mut fresh = [false; 2];
+    for is_fresh in &mut fresh {
+        S::begin(&mut second).await;
+        let mut bound = store.in_transaction(&mut second).unwrap();
+        *is_fresh = match bound.begin(&key("k"), PAY, &json!(1)).await.unwrap() {
+            Outcome::Fresh(_) => true,
+            Outcome::InFlight { .. } => false,
+            other => panic!("{other:?}"),
+        };
+        S::rollback(&mut second).await;
+        drop(kept.take());
+    }
+    fresh
+}
+
+#[tokio::test]
+async fn a_claim_kept_past_its_rollback_blocks_nobody_where_a_lock_can_be_asked_for() {
+    assert_eq!(claim_kept_past_its_rollback::<Postgres>().await, [true; 2]);
+    assert_eq!(claim_kept_past_its_rollback::<Memory>().await, [true; 2]);
+}
+
+#[tokio::test]
+async fn a_claim_kept_past_its_rollback_blocks_its_key_on_sqlite_for_as_long_as_it_is_kept() {
+    assert_eq!(
+        claim_kept_past_its_rollback::<SqliteWal>().await,
+        [false, true]
+    );
 }
 
 #[tokio::test]

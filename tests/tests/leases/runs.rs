@@ -162,7 +162,7 @@ pub(crate) async fn an_operation_runs_leased_only_with_a_lease_and_otherwise_onl
     H: Home,
 >() {
     const PLAIN: Operation = Operation::new("mail", "plain");
-    const LEASED: Operation = PLAIN.lease(Duration::from_secs(60), OnLapse::Unknown);
+    const LEASED: Operation = PLAIN.lease(Duration::from_mins(1), OnLapse::Unknown);
     const RECORDING: Operation = LEASED.record_failures();
     let (home, key) = (H::open().await, fresh_key());
     let pool = home.pool();

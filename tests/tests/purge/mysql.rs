@@ -1,3 +1,5 @@
+//! The worker on MySQL and MariaDB.
+
 use std::time::Duration;
 
 use idem_runtime::error::SchemaFault;

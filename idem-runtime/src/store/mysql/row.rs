@@ -2,64 +2,21 @@
 
 use sqlx::Row as _;
 use sqlx::mysql::MySqlRow;
-use uuid::Uuid;
 
+use super::super::row;
 use super::code::fold;
 use crate::error::Error;
-use crate::fingerprint::Fingerprint;
-use crate::record::{AttemptId, Record, Status, Timestamp};
+use crate::record::{Record, Timestamp};
 
 /// The record of a look-up's row, if its columns are not all null.
 pub(super) fn record(row: &MySqlRow) -> Result<Option<Record>, Error> {
-    let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(fold)? else {
-        return Ok(None);
-    };
-    let fingerprint = match row
-        .try_get::<Option<Vec<u8>>, _>("fingerprint")
-        .map_err(fold)?
-    {
-        None => None,
-        Some(bytes) => Some(Fingerprint::from_bytes(bytes.try_into().map_err(
-            |bytes: Vec<u8>| Error::UnknownState {
-                what: "fingerprint length",
-                value: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
-            },
-        )?)),
-    };
-    Ok(Some(Record {
-        created_at: timestamp(row, "created_at")?,
-        expires_at: row
-            .try_get::<Option<i64>, _>("expires_at")
-            .map_err(fold)?
-            .map(Timestamp::from_micros),
-        locked_until: row
-            .try_get::<Option<i64>, _>("locked_until")
-            .map_err(fold)?
-            .map(Timestamp::from_micros),
-        attempt_id: AttemptId::from_uuid(row.try_get::<Uuid, _>("attempt_id").map_err(fold)?),
-        attempt: row.try_get("attempt").map_err(fold)?,
-        status: Status::from_code(status)?,
-        fingerprint_version: row.try_get("fingerprint_version").map_err(fold)?,
-        codec: row.try_get("codec").map_err(fold)?,
-        operation: text(row, "operation")?,
-        fingerprint,
-        request: row.try_get("request").map_err(fold)?,
-        result: row.try_get("result").map_err(fold)?,
-        failure: row.try_get("failure").map_err(fold)?,
-    }))
+    row::record(row, text)
 }
 
 /// A column of bytes that are UTF-8.
 fn text(row: &MySqlRow, column: &str) -> Result<String, Error> {
     let bytes = row.try_get::<Vec<u8>, _>(column).map_err(fold)?;
     String::from_utf8(bytes).map_err(|error| fold(sqlx::Error::Decode(error.into())))
-}
-
-/// A column of microseconds since the epoch.
-pub(super) fn timestamp(row: &MySqlRow, column: &str) -> Result<Timestamp, Error> {
-    row.try_get(column)
-        .map(Timestamp::from_micros)
-        .map_err(fold)
 }
 
 /// What a look shows.
@@ -99,5 +56,5 @@ pub(super) fn clock(row: &MySqlRow) -> Result<Timestamp, Error> {
         let error = sqlx::Error::Protocol("the server's read_only is on".to_owned());
         return Err(Error::ReadOnly(error.into()));
     }
-    timestamp(row, "now")
+    row::timestamp(row, "now")
 }

@@ -75,7 +75,7 @@ impl LeaseSession for PgConnection {
         let rows = statement.fetch_all(self).await.map_err(code::fold)?;
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
-            if let Some(record) = row::record(&row)? {
+            if let Some(record) = row::record(&row, row::text)? {
                 listed.push(Listed {
                     scope: row.try_get("scope").map_err(code::fold)?,
                     key: row.try_get("key").map_err(code::fold)?,

@@ -12,7 +12,6 @@ mod code;
 mod create;
 mod lease;
 mod purge;
-mod row;
 pub(crate) mod sql;
 mod statement;
 mod unit;
@@ -22,6 +21,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
+use super::row;
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
@@ -214,7 +214,7 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
     let verified: String = row.try_get("verified").map_err(code::fold)?;
     let isolation: String = row.try_get("isolation").map_err(code::fold)?;
     let seen = Seen {
-        record: row::record(&row)?,
+        record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
         place,

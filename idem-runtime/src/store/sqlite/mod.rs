@@ -7,13 +7,16 @@
 //! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
 //! release, and no record is written.
 //!
+//! **In flight** is known of the keys that run in this process, and only while they run. A record that
+//! waits in a caller's open transaction shows as a database that is busy: at once or after the
+//! connection's `busy_timeout`, [`Error::Busy`]; where the operation waits, until its time is over.
+//!
 //! Tables are named with their schema (`main.` by default), so that a temporary table of the same
 //! name is not in the way.
 
 mod code;
 mod create;
 mod lease;
-mod row;
 pub(crate) mod sql;
 mod unit;
 mod verify;
@@ -21,6 +24,7 @@ mod verify;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
+use super::row;
 use super::running::{Refused, Running};
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
@@ -240,7 +244,7 @@ async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
     let file: String = row.try_get("file").map_err(code::fold)?;
     let definition: String = row.try_get("definition").map_err(code::fold)?;
     Ok(Seen {
-        record: row::record(&row)?,
+        record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
         place: 0,

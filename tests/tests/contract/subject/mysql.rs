@@ -1,3 +1,5 @@
+//! MySQL and MariaDB under the contract.
+
 use std::time::Duration;
 
 use idem_runtime::record::Timestamp;

@@ -1,0 +1,81 @@
+//! From a look-up's row to a [`Record`], whatever the database: the columns have the same names, and
+//! times are microseconds.
+
+use sqlx::{ColumnIndex, Decode, Row, Type};
+use uuid::Uuid;
+
+use super::backend::Backend;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::record::{AttemptId, Record, Status, Timestamp};
+
+/// The record, if its columns are not all null. `text` reads a column of text.
+pub(super) fn record<R>(
+    row: &R,
+    text: fn(&R, &str) -> Result<String, Error>,
+) -> Result<Option<Record>, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i16: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i32: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let fold = <R::Database as Backend>::fold;
+    let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(fold)? else {
+        return Ok(None);
+    };
+    let fingerprint = match row
+        .try_get::<Option<Vec<u8>>, _>("fingerprint")
+        .map_err(fold)?
+    {
+        None => None,
+        Some(bytes) => Some(Fingerprint::from_bytes(bytes.try_into().map_err(
+            |bytes: Vec<u8>| Error::UnknownState {
+                what: "fingerprint length",
+                value: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+            },
+        )?)),
+    };
+    let time = |column| row.try_get::<Option<i64>, _>(column).map_err(fold);
+    Ok(Some(Record {
+        created_at: timestamp(row, "created_at")?,
+        expires_at: time("expires_at")?.map(Timestamp::from_micros),
+        locked_until: time("locked_until")?.map(Timestamp::from_micros),
+        attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(fold)?),
+        attempt: row.try_get("attempt").map_err(fold)?,
+        status: Status::from_code(status)?,
+        fingerprint_version: row.try_get("fingerprint_version").map_err(fold)?,
+        codec: row.try_get("codec").map_err(fold)?,
+        operation: text(row, "operation")?,
+        fingerprint,
+        request: row.try_get("request").map_err(fold)?,
+        result: row.try_get("result").map_err(fold)?,
+        failure: row.try_get("failure").map_err(fold)?,
+    }))
+}
+
+/// A time that is never null.
+pub(super) fn timestamp<R>(row: &R, column: &str) -> Result<Timestamp, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.try_get(column)
+        .map(Timestamp::from_micros)
+        .map_err(<R::Database as Backend>::fold)
+}
+
+/// A column of text, where it has a type of its own.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn text<R>(row: &R, column: &str) -> Result<String, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.try_get(column).map_err(<R::Database as Backend>::fold)
+}
