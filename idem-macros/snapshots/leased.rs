@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", lease = "5m", on_lapse = "retry", failures = "record")]
-// 375 tokens
+// 380 tokens
 /// Sends.
 pub async fn send(
     self: Arc<Self>,
@@ -34,7 +34,7 @@ pub async fn send(
         }
         let held = arrival.attempt().await;
         let attempt: &Attempt = &held;
-        #[allow(unused_variables)]
+        #[allow(unused_variables, clippy::shadow_unrelated)]
         let key = &key_0;
         { Ok(self.relay(attempt, mail).await?) }
     };

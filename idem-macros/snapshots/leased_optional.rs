@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", lease = "90s")]
-// 353 tokens
+// 358 tokens
 async fn send(
     db: impl ::idem_runtime::LeaseSource,
     _key: Option<&IdempotencyKey>,
@@ -31,7 +31,7 @@ async fn send(
             return never;
         }
         arrival.attempt().await;
-        #[allow(unused_variables)]
+        #[allow(unused_variables, clippy::shadow_unrelated)]
         let _key = ::idem_runtime::__private::Option::as_ref(&key_0);
         { Ok(()) }
     };

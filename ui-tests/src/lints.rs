@@ -13,6 +13,7 @@
     clippy::missing_docs_in_private_items,
     clippy::question_mark_used,
     clippy::ref_patterns,
+    clippy::self_named_module_files,
     clippy::std_instead_of_alloc,
     reason = "these are about what a user writes, and all others of the group are about the attribute too"
 )]

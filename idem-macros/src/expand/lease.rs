@@ -115,6 +115,6 @@ fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
     Some(LentKey {
         owned: quote_spanned!(mixed=> #(#cfgs)* #underscored let #owned = #own;),
         // As a parameter it was used: it named the call.
-        lent: quote!(#(#attrs)* #[allow(unused_variables)] let #pat = #lend;),
+        lent: quote!(#(#attrs)* #[allow(unused_variables, clippy::shadow_unrelated)] let #pat = #lend;),
     })
 }

@@ -10,6 +10,8 @@
 //! - [`Error`](crate::Error) is a response: a [`Problem`], `application/problem+json`.
 //! - [`Replayable<T>`](crate::Replayable) is one where `T` is, and a replay bears
 //!   `Idempotent-Replayed: true`.
+//! - [`IdempotencyLayer`](layer::IdempotencyLayer) replays whole responses of services that have no
+//!   transaction.
 //! - [`HttpPolicy`] is a layer that changes these rules for a router: strict syntax, other statuses,
 //!   other links.
 //! - [`cors`] names the headers that browsers must be allowed to send and to read.
@@ -91,6 +93,7 @@
 pub mod cors;
 mod extract;
 pub mod header;
+pub mod layer;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod policy;

@@ -28,6 +28,10 @@ pub const DOCUMENTATION: &str =
 /// | `try-again` | 503 | a passing condition: send the request again with the same key |
 /// | `unavailable` | 503 | the store cannot be reached; nothing was done |
 /// | `internal` | 500 | the server is at fault; its log says how |
+/// | `request-too-large` | 413 | the layer reads no longer body; nothing was done |
+/// | `request-unreadable` | 400 | the body broke off; nothing was done |
+/// | `response-not-storable` | 500 | the request was served, and its response cannot be recorded |
+/// | `replay-forbidden` | 403 | the recorded response is not for this request |
 ///
 /// No member holds another request's data, nor what the database said: that is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +57,24 @@ pub struct Problem {
 }
 
 impl Problem {
+    pub(super) fn new(
+        code: &'static str,
+        title: &'static str,
+        status: StatusCode,
+        detail: String,
+    ) -> Self {
+        let type_uri = format!("{DOCUMENTATION}#{code}");
+        Self {
+            documentation: type_uri.clone(),
+            type_uri,
+            title: title.into(),
+            status: status.as_u16(),
+            detail,
+            code: code.into(),
+            retry_after: None,
+        }
+    }
+
     /// What a client is told of `error`.
     ///
     /// ```
@@ -63,15 +85,11 @@ impl Problem {
     /// ```
     pub fn of(error: &Error) -> Self {
         let (code, title) = kind(error);
-        let type_uri = format!("{DOCUMENTATION}#{code}");
+        let status = StatusCode::from_u16(error.status());
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self {
-            documentation: type_uri.clone(),
-            type_uri,
-            title: title.into(),
-            status: error.status(),
-            detail: detail(error),
-            code: code.into(),
             retry_after: error.retry_after().map(whole_seconds),
+            ..Self::new(code, title, status, detail(error))
         }
     }
 

@@ -1,0 +1,6 @@
+//! The layer that replays whole responses, over real sockets.
+
+mod bodies;
+mod relay;
+mod replays;
+mod runs;
