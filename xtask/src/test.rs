@@ -14,6 +14,7 @@ use crate::{Outcome, machine};
 pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_compiler()?;
     machine::provide_curl()?;
+    machine::provide_chromium()?;
     machine::provide_pgbouncer()?;
     let newest = machine::provide_postgres_18()?;
     let server = Server::for_the_run(newest)?;

@@ -1,0 +1,153 @@
+//! The escalation of a case: five rows in one transaction.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use idem_runtime::{Failure, IdempotencyKey, StoredFailure, idempotent};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::SqliteTransaction;
+
+use crate::problem::{internal, refusal};
+
+/// What an officer says of it.
+#[derive(Debug, Serialize, Deserialize)] // compared on every retry
+pub struct Reason {
+    /// The version of the case that the officer has read.
+    pub version: i64,
+    /// Why it needs a supervisor.
+    pub reason: String,
+}
+
+/// An escalation that has been made.
+#[derive(Debug, Serialize, Deserialize)] // recorded, and replayed
+pub struct Escalation {
+    /// Names it.
+    pub number: i64,
+    /// The case.
+    pub case: String,
+    /// The version of the case that it was made of.
+    pub version: i64,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error, Failure)]
+pub enum EscalateError {
+    /// Somebody else was first. That stays so: it is recorded, and a retry hears it again.
+    #[error("version {version} of case {case} was escalated before, as number {number}")]
+    #[failure(permanent)]
+    AlreadyEscalated {
+        /// The case.
+        case: String,
+        /// Its version.
+        version: i64,
+        /// The escalation that there is.
+        number: i64,
+    },
+    /// That may change, and nothing of the attempt is left: a retry looks again.
+    #[error("there is no open case {case} at version {version}")]
+    NotOpen {
+        /// The case.
+        case: String,
+        /// The version that the officer has read.
+        version: i64,
+    },
+    /// The database's.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    /// The library's.
+    #[error(transparent)]
+    Idempotency(#[from] idem_runtime::Error),
+    /// Recorded by another build of this service.
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+impl IntoResponse for EscalateError {
+    fn into_response(self) -> Response {
+        let detail = self.to_string();
+        let conflict = |code| refusal(StatusCode::CONFLICT, code, &detail);
+        match self {
+            Self::AlreadyEscalated { .. } => conflict("already-escalated"),
+            Self::NotOpen { .. } => conflict("not-open"),
+            Self::Recorded(failure) => conflict(&failure.class),
+            Self::Database(_) => internal(),
+            Self::Idempotency(error) => error.into_response(),
+        }
+    }
+}
+
+/// Escalates a case: one escalation for each of its versions.
+///
+/// # Errors
+/// As the error's variants say.
+#[idempotent(
+    namespace = "cases",
+    operation = "escalate",
+    retention = "7d",
+    failures = "record"
+)]
+pub async fn escalate(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    case: &str,
+    officer: &str,
+    cmd: &Reason,
+) -> Result<Escalation, EscalateError> {
+    // The constraint decides and not a look beforehand: two officers could look at the same time.
+    let number: Option<i64> = sqlx::query_scalar(
+        "INSERT INTO escalation (case_id, case_version, reason) VALUES (?, ?, ?)
+         ON CONFLICT (case_id, case_version) DO NOTHING RETURNING number",
+    )
+    .bind(case)
+    .bind(cmd.version)
+    .bind(&cmd.reason)
+    .fetch_optional(&mut **tx)
+    .await?;
+    let (case, version) = (case.to_owned(), cmd.version);
+    let Some(number) = number else {
+        let number = sqlx::query_scalar(
+            "SELECT number FROM escalation WHERE case_id = ? AND case_version = ?",
+        )
+        .bind(&case)
+        .bind(version)
+        .fetch_one(&mut **tx)
+        .await?;
+        return Err(EscalateError::AlreadyEscalated {
+            case,
+            version,
+            number,
+        });
+    };
+    let moved = sqlx::query(
+        "UPDATE case_file SET version = version + 1, state = 'escalated'
+          WHERE id = ? AND version = ? AND state <> 'closed'",
+    )
+    .bind(&case)
+    .bind(version)
+    .execute(&mut **tx)
+    .await?;
+    if moved.rows_affected() == 0 {
+        return Err(EscalateError::NotOpen { case, version });
+    }
+    sqlx::query("INSERT INTO audit_fact (escalation, officer) VALUES (?, ?)")
+        .bind(number)
+        .bind(officer)
+        .execute(&mut **tx)
+        .await?;
+    // Whoever delivers the outbox gives the receivers a key of the same descent.
+    let event = key
+        .child("case-escalated")
+        .map_err(idem_runtime::Error::from)?;
+    let message = json!({ "event": event.as_str(), "case": case, "version": version });
+    sqlx::query("INSERT INTO outbox (escalation, message) VALUES (?, ?)")
+        .bind(number)
+        .bind(message.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(Escalation {
+        number,
+        case,
+        version,
+    })
+}
