@@ -132,6 +132,29 @@ pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
     }
 }
 
+/// Sees to what makes a cluster of MariaDB servers: the library that replicates, and the programs
+/// with which a server hands its data to one that joins.
+pub(crate) fn provide_galera() -> Outcome {
+    let missing = || {
+        let provider = mariadb::Galera::provider().is_ok();
+        let named = |name| works(Command::new(name));
+        let lsof = Command::new("lsof").arg("-v").output().is_ok();
+        let all = [
+            ("galera-4", provider),
+            ("rsync", named("rsync")),
+            ("lsof", lsof),
+        ];
+        let lacking = all.into_iter().filter(|(_, there)| !there);
+        lacking.map(|(package, _)| package).collect::<Vec<_>>()
+    };
+    let packages = missing();
+    if !packages.is_empty() {
+        install(&packages)?;
+    }
+    mariadb::Galera::provider()?;
+    Ok(())
+}
+
 fn compiler_works() -> bool {
     works(Command::new(
         env::var_os("CC").unwrap_or_else(|| "cc".into()),

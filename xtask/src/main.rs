@@ -3,6 +3,7 @@
 mod bench;
 mod cargo;
 mod check;
+mod cluster;
 mod deny;
 mod features;
 mod fuzz;
@@ -26,6 +27,7 @@ commands:
   check           formatting, lints, documentation, features and dependencies
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, and a checker of what is left (`torture help`)
+  cluster         a Galera cluster of three MariaDB servers, to try things on by hand
   bench compile   what the attribute costs a build, against handlers written by hand
   fuzz [--seconds N] [target]
                   search for bytes that break a law of fuzz/, a minute each
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
+        Some((command, [])) if command == "cluster" => cluster::run(),
         Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
         Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),

@@ -101,6 +101,7 @@ impl Server {
     fn start_mariadb(&mut self) -> Outcome {
         // The tests that crash a server start their own even for a user who brings one.
         machine::provide_mariadb()?;
+        machine::provide_galera()?;
         let template = mariadb::Template::create()?;
         self.variables
             .push((mariadb::Template::VARIABLE, template.path().into()));

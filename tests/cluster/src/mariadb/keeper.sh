@@ -16,6 +16,13 @@ data=$dir/data
 pid=
 echo "$dir"
 
+# A node of a cluster serves once it has caught up with the others.
+serves() {
+    grep -q ': ready for connections' "$dir/server.log" || return
+    grep -q 'Synchronized with group, ready for connections' "$dir/server.log" ||
+        ! grep -q '^wsrep_on = ON' "$dir/my.cnf"
+}
+
 start() {
     [ -z "$pid" ] || return
     : >"$dir/server.log"
@@ -24,7 +31,7 @@ start() {
         exec "$server" --defaults-file="$dir/my.cnf" $1 >>"$dir/server.log" 2>&1
     ) &
     pid=$!
-    until grep -q 'ready for connections' "$dir/server.log"; do
+    until serves; do
         if ! kill -0 "$pid" 2>/dev/null; then
             wait "$pid"
             pid=
@@ -54,6 +61,8 @@ while IFS=' ' read -r verb argument; do
             start "$argument" ;;
         stop)
             stop "$argument" ;;
+        signal)
+            [ -n "$pid" ] && kill "-$argument" "$pid" ;;
         *)
             echo "no such order: $verb" >&2; false ;;
     esac </dev/null >>"$dir/keeper.log" 2>&1

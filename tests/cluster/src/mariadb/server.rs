@@ -30,13 +30,18 @@ impl Server {
     }
 
     pub(crate) fn start_on_copy(data: &Path, options: &Options) -> io::Result<Self> {
+        Self::start_by("start", data, options)
+    }
+
+    /// Starts a server by an order that says more than `start`.
+    pub(crate) fn start_by(order: &str, data: &Path, options: &Options) -> io::Result<Self> {
         let mut keeper = keep()?;
         keeper.order(&format!("copy {}", data.display()))?;
         let mut attempts = 0;
         loop {
             let port = free_port()?;
             configure(&keeper, options, port)?;
-            match keeper.order("start") {
+            match keeper.order(order) {
                 Ok(()) => return Ok(Self { keeper, port }),
                 // Another process may have taken the port since it was found free.
                 Err(error) if attempts == 2 => return Err(error),
@@ -76,6 +81,25 @@ impl Server {
     /// The server does not run.
     pub fn kill(&mut self) -> io::Result<()> {
         self.keeper.order("stop KILL")
+    }
+
+    /// Stops the server in the midst of what it does; its connections stay open, and it answers
+    /// nobody. [`kill`](Self::kill) still ends it.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.keeper.order("signal STOP")
+    }
+
+    /// Lets a paused server go on.
+    ///
+    /// # Errors
+    ///
+    /// The server does not run.
+    pub fn proceed(&mut self) -> io::Result<()> {
+        self.keeper.order("signal CONT")
     }
 
     /// Starts the server again after a stop, on the same port and with the same data, and returns
