@@ -7,7 +7,7 @@
 //! | `outcome` | what was answered, below |
 //! | `replayed` | whether an earlier attempt's record was answered |
 //! | `recorded_at_us`, `attempt` | of the record that is replayed: its time by the database's clock, microseconds since 1970; which attempt wrote it |
-//! | `kind` | for a refusal: its [`ErrorKind`](crate::ErrorKind), one word |
+//! | `kind` | for a refusal: its [`ErrorKind`], one word |
 //! | `refusal` | for a refusal: the variant of [`Error`] |
 //! | `cause` | for a refusal: the database's code, the kind of connection error, the type, column or parameter at fault |
 //! | `waits` | how often the call waited for another |

@@ -35,6 +35,10 @@ pub(crate) enum Change {
     /// The lease lapsed, under `on_lapse = "unknown"`.
     Lapse,
     /// The lease lapsed, under `on_lapse = "retry"`.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        allow(dead_code, reason = "the store in memory asks the record itself")
+    )]
     TakeOver,
     /// An unknown outcome was found out: completed, failed, or never happened (released).
     Settle(Status),

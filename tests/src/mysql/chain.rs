@@ -135,7 +135,7 @@ pub async fn pay_at_last(pool: &MySqlPool, key: &IdempotencyKey, cmd: &Pay) -> R
 /// of it, or the body's own statement has met the loss of its transaction, its node or its link.
 pub fn may_retry(error: &PayError) -> bool {
     match error {
-        PayError::Idempotency(Error::OutcomeUnknown) => true,
+        PayError::Idempotency(Error::OutcomeUnknown { .. }) => true,
         PayError::Idempotency(error) => error.is_retryable(),
         PayError::Database(sqlx::Error::Database(error)) => error
             .try_downcast_ref::<MySqlDatabaseError>()
