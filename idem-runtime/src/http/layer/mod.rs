@@ -30,7 +30,8 @@
 //! # Order of layers
 //!
 //! Inside authentication and authorisation, which must be asked for a replay too, and outside what
-//! must happen once. Extractors of the inner handlers do not run on a replay; what they would refuse,
+//! must happen once. Outside `Router::nest` as well: inside it, axum shows a path without its prefix, and
+//! `/accounts/1` and `/accounts/2` would be one. Extractors of the inner handlers do not run on a replay; what they would refuse,
 //! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
 
 mod body;
