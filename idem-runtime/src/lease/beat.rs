@@ -15,12 +15,17 @@ use crate::outcome::Change;
 use crate::store::CommitError;
 use crate::store::lease::{LeaseBackend, Write};
 
-/// The task, ended on drop: with the run, also where that panics.
-pub(super) struct Beating(JoinHandle<()>);
+/// The task, ended on drop: with the run, also where that panics. Tasks that the body has started are
+/// told then: the lease is nobody's to count on any more.
+pub(super) struct Beating {
+    task: JoinHandle<()>,
+    attempt: Attempt,
+}
 
 impl Drop for Beating {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
+        self.attempt.lose();
     }
 }
 
@@ -30,7 +35,8 @@ pub(super) fn start<DB: LeaseBackend>(
     attempt: Attempt,
     asked: mpsc::UnboundedReceiver<Beat>,
 ) -> Beating {
-    Beating(tokio::spawn(beat(holder, attempt, asked)))
+    let task = tokio::spawn(beat(holder, attempt.clone(), asked));
+    Beating { task, attempt }
 }
 
 /// At each third of the lease, or when the body asks, until the lease is lost.

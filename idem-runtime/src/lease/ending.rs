@@ -55,11 +55,11 @@ impl<DB: LeaseBackend> Holder<DB> {
     /// [`RESOLVE_WITHIN`]. A lost answer is found out by writing again: what stands there already, by
     /// this attempt, is done.
     async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
-        let least = Instant::now() + RESOLVE_WITHIN;
+        // Once: signs of life that still go through must not move it for ever.
+        let deadline = (Instant::now() + RESOLVE_WITHIN).max(attempt.life().until);
         let mut lost = None;
         let mut pause = Duration::from_millis(2);
         loop {
-            let deadline = least.max(attempt.life().until);
             let failed = match timeout_at(deadline, self.write(write)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(CommitError::RolledBack(error))) => {
@@ -71,10 +71,10 @@ impl<DB: LeaseBackend> Holder<DB> {
                     }
                     error
                 }
-                Ok(Err(CommitError::Ambiguous(error))) => {
-                    lost = Some(error);
-                    continue;
-                }
+                Ok(Err(CommitError::Ambiguous(error))) => match lost.replace(error) {
+                    None => continue,
+                    Some(before) => Error::CommitUnknown(before.into()),
+                },
                 Err(_) => Error::Unavailable(sqlx::Error::PoolTimedOut.into()),
             };
             // A pool that is closed answers at once, however late it is.
@@ -109,7 +109,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                 };
                 match self.persist(attempt, &write).await {
                     Ok(()) => Answer::Executed(value),
-                    Err(error) => Answer::Refused(error),
+                    Err(error) => self.unrecorded(attempt, error).await,
                 }
             }
             Err(error) => {
@@ -133,9 +133,23 @@ impl<DB: LeaseBackend> Holder<DB> {
                 };
                 match self.persist(attempt, &write).await {
                     Ok(()) => Answer::FailureRecorded(error),
-                    Err(error) => Answer::Refused(error),
+                    Err(error) => self.unrecorded(attempt, error).await,
                 }
             }
+        }
+    }
+
+    /// The body has come to its end and its record was not written. What the database will never take
+    /// (a result over its limits) is as one that cannot be encoded; of what was out of reach nobody may
+    /// say that the body did not run.
+    async fn unrecorded<T, E>(&self, attempt: &Attempt, error: Error) -> Answer<T, E> {
+        match error {
+            Error::LeaseLost | Error::CommitUnknown(_) => Answer::Refused(error),
+            Error::Unavailable(error)
+            | Error::Busy(error)
+            | Error::ReadOnly(error)
+            | Error::TransactionLost(error) => Answer::Refused(Error::CommitUnknown(error)),
+            error => self.doubt(attempt, error).await,
         }
     }
 

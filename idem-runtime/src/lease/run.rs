@@ -74,7 +74,9 @@ where
     F: Future<Output = Result<T, E>> + Send + 'static,
 {
     let contract = call.contract;
-    match tokio::spawn(detached(call, body).in_current_span()).await {
+    // Counted before the task is first polled: whoever drains must wait for it too.
+    let running = Running::enter();
+    match tokio::spawn(detached(running, call, body).in_current_span()).await {
         Ok(result) => result,
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
@@ -84,12 +86,15 @@ where
     }
 }
 
-async fn detached<DB, T, E, F>(call: LeasedCall<DB, T, E>, body: F) -> Result<Replayable<T>, E>
+async fn detached<DB, T, E, F>(
+    _running: Running,
+    call: LeasedCall<DB, T, E>,
+    body: F,
+) -> Result<Replayable<T>, E>
 where
     DB: LeaseBackend,
     F: Future<Output = Result<T, E>>,
 {
-    let _running = Running::enter();
     let LeasedCall {
         pool,
         mut request,
