@@ -30,8 +30,7 @@
 //! # Order of layers
 //!
 //! Inside authentication and authorisation, which must be asked for a replay too, and outside what
-//! must happen once. Outside `Router::nest` as well: inside it, axum shows a path without its prefix, and
-//! `/accounts/1` and `/accounts/2` would be one. Extractors of the inner handlers do not run on a replay; what they would refuse,
+//! must happen once. Extractors of the inner handlers do not run on a replay; what they would refuse,
 //! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
 
 mod body;
@@ -166,7 +165,7 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|rules| rules.headers = headers.into_iter().collect())
     }
 
-    /// Which responses are recorded, by status; by default those of success (2xx), and every other
+    /// Which responses are recorded, by status; by default those of success (2xx and 303), and every other
     /// releases the key.
     #[must_use]
     pub fn keep(self, keep: fn(StatusCode) -> Keep) -> Self {
@@ -217,7 +216,8 @@ impl<DB: LeaseBackend> Unscoped<DB> {
             requires_key: true,
             headers: DEFAULT_HEADERS.into_iter().collect(),
             keep: |status| {
-                if status.is_success() {
+                // 303 is how a POST that made something shows where it is (RFC 9110, section 15.4.4).
+                if status.is_success() || status == StatusCode::SEE_OTHER {
                     Keep::Record
                 } else {
                     Keep::Release

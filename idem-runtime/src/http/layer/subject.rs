@@ -1,5 +1,6 @@
 //! What of an HTTP request is compared on a retry.
 
+use axum::extract::OriginalUri;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde::Serialize;
@@ -32,10 +33,13 @@ impl<'r> Subject<'r> {
             .filter(|text| is_json(text))
             .and_then(|_| canonical_text(body).ok())
             .and_then(|text| String::from_utf8(text).ok());
+        // Inside `Router::nest` the request's own URI lacks the prefix, which may name another resource.
+        let original = parts.extensions.get::<OriginalUri>();
+        let uri = original.map_or(&parts.uri, |original| &original.0);
         Self {
             method: parts.method.as_str(),
-            path: parts.uri.path(),
-            query: parts.uri.query(),
+            path: uri.path(),
+            query: uri.query(),
             sha256: match json {
                 Some(_) => None,
                 None => Some(hex::lower(&Sha256::digest(body))),

@@ -51,6 +51,7 @@ async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Byte
             Body::from_stream(stream::iter(pieces)).into_response()
         }
         "encoded" => ([("content-encoding", "gzip")], vec![31_u8, 139]).into_response(),
+        "elsewhere" => (StatusCode::SEE_OTHER, [("location", format!("/{run}"))]).into_response(),
         "empty" => StatusCode::NO_CONTENT.into_response(),
         "fails" if run == 1 => StatusCode::BAD_GATEWAY.into_response(),
         "refuses" => (StatusCode::UNPROCESSABLE_ENTITY, format!("no {run}")).into_response(),
@@ -94,12 +95,18 @@ impl Relay {
         drop(conn);
         let runs = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&runs);
-        let route = any(|Path(how): Path<String>, headers: HeaderMap, body: Bytes| {
-            serve(counted, how, headers, body)
-        });
+        let route = any(
+            |Path(parts): Path<Vec<(String, String)>>, headers: HeaderMap, body: Bytes| {
+                let how = parts.into_iter().find(|(name, _)| name == "how");
+                serve(counted, how.expect("a part").1, headers, body)
+            },
+        );
         let app = Router::new()
             .route("/{how}", route)
-            .layer(layer(IdempotencyLayer::new(pool.clone(), OPERATION)))
+            .layer(layer(IdempotencyLayer::new(pool.clone(), OPERATION)));
+        let app = Router::new()
+            .nest("/accounts/{account}", app.clone())
+            .merge(app)
             .layer(from_fn(authenticate));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();

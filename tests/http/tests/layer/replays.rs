@@ -104,6 +104,39 @@ async fn what_differs_in_path_query_type_or_body_is_another_request() {
 }
 
 #[tokio::test]
+async fn under_a_nested_router_the_whole_path_is_compared() {
+    let relay = Relay::open().await;
+    assert_eq!(send(relay.post("accounts/1/again", "a")).await.2, "1");
+    assert_eq!(send(relay.post("accounts/1/again", "a")).await.2, "1");
+    let other = refusal(relay.post("accounts/2/again", "a")).await;
+    assert_eq!(other, (422, "mismatch".to_owned()));
+    assert_eq!(relay.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_response_that_says_where_the_result_is_is_recorded() {
+    let relay = Relay::open().await;
+    let elsewhere = || async {
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let request = relay.post("elsewhere", "a").build().expect("a request");
+        let answer = client
+            .build()
+            .expect("a client")
+            .execute(request)
+            .await
+            .expect("an answer");
+        (
+            answer.status().as_u16(),
+            answer.headers()["location"].clone(),
+        )
+    };
+    let first = elsewhere().await;
+    assert_eq!(first.0, 303);
+    assert_eq!(elsewhere().await, first);
+    assert_eq!(relay.runs(), 1);
+}
+
+#[tokio::test]
 async fn two_tenants_with_one_key_do_not_meet_and_nobody_is_refused() {
     let relay = Relay::open().await;
     assert_eq!(send(relay.post("again", "a")).await.2, "1");
