@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 
 /// The options of a connection that may lead through a [`Proxy`].
 pub trait Route: Clone {
-    /// The end of a query that commits, as it goes over the wire.
-    const COMMIT: &'static [u8];
+    /// How messages end that commit, as they go over the wire.
+    const COMMIT: &'static [&'static [u8]];
 
     /// Host and port of the server.
     fn target(&self) -> (String, u16);
@@ -25,7 +25,7 @@ pub trait Route: Clone {
 }
 
 impl Route for PgConnectOptions {
-    const COMMIT: &'static [u8] = b"COMMIT\0";
+    const COMMIT: &'static [&'static [u8]] = &[b"COMMIT\0", b"COMMIT AND CHAIN\0"];
 
     fn target(&self) -> (String, u16) {
         (self.get_host().to_owned(), self.get_port())
@@ -38,7 +38,7 @@ impl Route for PgConnectOptions {
 }
 
 impl Route for MySqlConnectOptions {
-    const COMMIT: &'static [u8] = b"\x03COMMIT";
+    const COMMIT: &'static [&'static [u8]] = &[b"\x03COMMIT"];
 
     fn target(&self) -> (String, u16) {
         (self.get_host().to_owned(), self.get_port())
@@ -79,7 +79,7 @@ pub struct Proxy<O = PgConnectOptions> {
 
 #[derive(Debug)]
 struct Shared {
-    commit: &'static [u8],
+    commit: &'static [&'static [u8]],
     fate: Mutex<Fate>,
     /// How many COMMITs met their fate.
     met: watch::Sender<u32>,
@@ -155,7 +155,7 @@ impl<O> Drop for Proxy<O> {
 impl Shared {
     /// The fate of this message; it befalls one COMMIT only.
     fn fate_of(&self, message: &[u8]) -> Fate {
-        if !message.ends_with(self.commit) {
+        if !self.commit.iter().any(|end| message.ends_with(end)) {
             return Fate::Pass;
         }
         let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);

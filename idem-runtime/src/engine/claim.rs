@@ -14,7 +14,7 @@ use crate::policy::OnConflict;
 use crate::record::AttemptId;
 use crate::spec::Operation;
 use crate::store::running::Running;
-use crate::store::{Ask, Backend, Held, Seen, Session};
+use crate::store::{Ask, Backend, Declined, Held, Seen, Session};
 
 /// The right to run one body, and the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
@@ -30,6 +30,22 @@ pub struct Claim<'u, DB: Backend> {
     pub(super) replaces: Option<AttemptId>,
     pub(super) attempt: i32,
     pub(super) sheet: Sheet,
+}
+
+impl<'u, DB: Backend> Claim<'u, DB> {
+    /// A unit of work just begun, in which nothing is claimed yet.
+    fn on(tx: Transaction<'u, DB>, state: &'u mut State, own: bool, sheet: Sheet) -> Self {
+        Self {
+            depth: depth::<DB>(&tx),
+            tx,
+            state,
+            own,
+            held: None,
+            replaces: None,
+            attempt: 1,
+            sheet,
+        }
+    }
 }
 
 /// What will be written of the request, fixed before the body can change anything.
@@ -63,8 +79,10 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let patience = patience(&operation).filter(|_| identity.is_some());
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
+    let declined = unit.state.declined.take();
     let mut ask = identity.map(|identity| Ask {
         home,
+        declined,
         ..Ask::new(operation.table_name(), identity)
     });
 
@@ -86,7 +104,10 @@ pub(super) async fn attempt<'u, DB: Backend>(
                         ask.met = replaces.is_some();
                         running = held.running;
                     }
-                    decision => return Ok(wait_or(decision, state, &operation)),
+                    decision => {
+                        state.armed = false;
+                        return Ok(wait_or(decision, state, &operation));
+                    }
                 }
             }
             Err(error) if comes_again::<DB>(&error, own, state, patience) => {
@@ -96,6 +117,32 @@ pub(super) async fn attempt<'u, DB: Backend>(
         }
     }
     state.armed = own;
+    let sheet = Sheet {
+        operation,
+        fingerprint: request.fingerprint(),
+        request: request.recorded_request().map(<[u8]>::to_vec),
+    };
+    if let Some(ask) = &ask
+        && own
+        && pooled
+        && ask.home.fuses
+        && matches!(declined, None | Some(Declined::Unprepared))
+    {
+        return match DB::open_fresh(conn, ask, recording).await {
+            Ok((tx, held)) => Ok(Attempt::Claimed(Claim {
+                held: Some(held),
+                ..Claim::on(tx, state, own, sheet)
+            })),
+            // The connection stays armed until what was begun on it is ended: first thing there.
+            Err(Ok(again)) => {
+                // What a connection does not know after it was told, it never will.
+                let hopeless = declined.is_some() && again == Declined::Unprepared;
+                state.declined = Some(if hopeless { Declined::Unfit } else { again });
+                Ok(Attempt::Again)
+            }
+            Err(Err(error)) => Err(error),
+        };
+    }
     let begun = match (&ask, own) {
         (Some(ask), true) => DB::open(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
         (None, true) => DB::open_plain(conn).await.map(|tx| (tx, None)),
@@ -118,21 +165,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     };
     state.armed = own && pooled;
 
-    let sheet = Sheet {
-        operation,
-        fingerprint: request.fingerprint(),
-        request: request.recorded_request().map(<[u8]>::to_vec),
-    };
-    let claim = Claim {
-        depth: depth::<DB>(&tx),
-        tx,
-        state,
-        own,
-        held: None,
-        replaces: None,
-        attempt: 1,
-        sheet,
-    };
+    let claim = Claim::on(tx, state, own, sheet);
     match ask.zip(seen) {
         Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
         None => Ok(Attempt::Claimed(claim)),

@@ -9,7 +9,7 @@ use super::contract::Contract;
 use super::unit::State;
 use crate::error::Error;
 use crate::record::Status;
-use crate::store::{Ask, Backend, CommitError, Entry, Session, Written};
+use crate::store::{self, Ask, Backend, CommitError, Entry, Sealed, Written};
 
 /// What became of a claim.
 pub(super) enum Ending<T, E> {
@@ -145,25 +145,32 @@ async fn record<DB: Backend, T, E>(
         replaces,
         attempt,
     };
-    let written = match tx.unmark(&held, failed).await {
-        Ok(()) => tx.write(&held, &entry).await,
-        Err(error) => Err(error),
+    let sealed = if own {
+        DB::seal(tx, &held, &entry, failed).await
+    } else {
+        match store::write(&mut *tx, &held, &entry, failed).await {
+            Ok(Written::Done) => return commit(tx, state, own, Some(held.ask), answer).await,
+            Ok(Written::Rival) => Sealed::Rival(tx),
+            Err(error) => Sealed::Refused(tx, error),
+        }
     };
-    match written {
-        // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction
-        // reports success.
-        Ok(Written::Done) => commit(tx, state, own, Some(held.ask), answer).await,
-        Ok(Written::Rival) => {
+    match sealed {
+        Sealed::Committed => {
+            state.armed = false;
+            Ending::Answered(answer)
+        }
+        Sealed::Rival(tx) => {
             roll_back(tx, state).await;
             Ending::Rival {
                 snapshot: held.snapshot,
                 ask: held.ask,
             }
         }
-        Err(error) => {
+        Sealed::Refused(tx, error) => {
             roll_back(tx, state).await;
             Ending::Answered(Answer::Refused(error))
         }
+        Sealed::Failed(error) => not_committed(error, Some(held.ask), answer),
     }
 }
 
@@ -187,7 +194,13 @@ async fn commit<DB: Backend, T, E>(
             state.armed = false;
             Ending::Answered(answer)
         }
-        Err(CommitError::RolledBack(error)) => Ending::Answered(Answer::Refused(error)),
-        Err(CommitError::Ambiguous(lost)) => Ending::Ambiguous { ask, lost, answer },
+        Err(error) => not_committed(error, ask, answer),
+    }
+}
+
+fn not_committed<T, E>(error: CommitError, ask: Option<Ask>, answer: Answer<T, E>) -> Ending<T, E> {
+    match error {
+        CommitError::RolledBack(error) => Ending::Answered(Answer::Refused(error)),
+        CommitError::Ambiguous(lost) => Ending::Ambiguous { ask, lost, answer },
     }
 }

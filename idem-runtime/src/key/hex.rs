@@ -2,11 +2,16 @@
 
 /// Two digits a byte.
 pub(crate) fn lower(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
+    push_lower(&mut text, bytes);
+    text
+}
+
+/// The same, at the end of a text.
+pub(crate) fn push_lower(text: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));
         text.push(char::from(DIGITS[usize::from(byte & 0x0f)]));
     }
-    text
 }

@@ -4,11 +4,27 @@ use std::future::Future;
 
 use sqlx::{Database, Pool, Transaction};
 
-use super::session::{Ask, CommitError, Home, Seen, Session};
+use super::session::{Ask, CommitError, Declined, Entry, Held, Home, Seen, Session, Written};
 use crate::error::Error;
 
 /// A unit of work, and what claiming in it showed.
 pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
+
+/// A unit of work that was claimed as it was begun.
+pub(super) type Fresh<'c, DB> = (Transaction<'c, DB>, Held);
+
+/// What became of recording and committing.
+#[doc(hidden)]
+pub enum Sealed<'c, DB: Backend> {
+    /// Both are done.
+    Committed,
+    /// Another attempt's record stands in the way; to be rolled back.
+    Rival(Transaction<'c, DB>),
+    /// Refused before COMMIT; to be rolled back.
+    Refused(Transaction<'c, DB>, Error),
+    /// COMMIT was sent.
+    Failed(CommitError),
+}
 
 /// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database
 /// types.
@@ -38,6 +54,22 @@ pub trait Backend: Database<Connection: Session> {
         conn: &'c mut Self::Connection,
         ask: &Ask,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
+
+    /// Begins a unit of work on a pooled connection and claims in it, in one message: for the usual case,
+    /// an identity without a record. Asked only where [`Home::fuses`] says so.
+    ///
+    /// # Errors
+    /// Why not; the connection is then to be cleared by the next attempt, which is told so
+    /// ([`Ask::declined`]).
+    #[doc(hidden)]
+    fn open_fresh<'c>(
+        conn: &'c mut Self::Connection,
+        ask: &Ask,
+        undo: bool,
+    ) -> impl Future<Output = Result<Fresh<'c, Self>, Result<Declined, Error>>> + Send {
+        let _ = (conn, ask, undo);
+        async { Err(Ok(Declined::Unfit)) }
+    }
 
     /// Begins a unit of work without a claim, for a call without a key.
     #[doc(hidden)]
@@ -73,6 +105,17 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn prove(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// Writes the record and commits, after taking back the body's writes if `undo`.
+    #[doc(hidden)]
+    fn seal<'c>(
+        tx: Transaction<'c, Self>,
+        held: &Held,
+        entry: &Entry<'_>,
+        undo: bool,
+    ) -> impl Future<Output = Sealed<'c, Self>> + Send {
+        seal(tx, held, entry, undo)
+    }
+
     /// COMMIT of a unit of work begun by [`Backend::open`].
     #[doc(hidden)]
     fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
@@ -92,4 +135,34 @@ pub trait Backend: Database<Connection: Session> {
     /// An error of a statement, folded by its code.
     #[doc(hidden)]
     fn fold(error: sqlx::Error) -> Error;
+}
+
+/// Writes the record as the last statement, after taking back the body's writes if `undo`.
+pub(crate) async fn write<S: Session>(
+    conn: &mut S,
+    held: &Held,
+    entry: &Entry<'_>,
+    undo: bool,
+) -> Result<Written, Error> {
+    conn.unmark(held, undo).await?;
+    conn.write(held, entry).await
+}
+
+/// Record and COMMIT, one after the other.
+pub(super) async fn seal<'c, DB: Backend>(
+    mut tx: Transaction<'c, DB>,
+    held: &Held,
+    entry: &Entry<'_>,
+    undo: bool,
+) -> Sealed<'c, DB> {
+    match write(&mut *tx, held, entry, undo).await {
+        // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction reports
+        // success.
+        Ok(Written::Done) => match DB::commit(tx).await {
+            Ok(()) => Sealed::Committed,
+            Err(error) => Sealed::Failed(error),
+        },
+        Ok(Written::Rival) => Sealed::Rival(tx),
+        Err(error) => Sealed::Refused(tx, error),
+    }
 }

@@ -32,11 +32,12 @@ pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
+pub(crate) use self::backend::{Sealed, write};
 pub use self::bound::{Bound, StoreClaim};
 pub use self::lease::{LeaseBackend, LeaseSession};
 pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
 pub use self::session::{AsSession, Migrate, Session};
-pub(crate) use self::session::{Ask, CommitError, Entry, Held, Seen, Written};
+pub(crate) use self::session::{Ask, CommitError, Declined, Entry, Held, Seen, Written};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

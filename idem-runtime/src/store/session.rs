@@ -38,6 +38,22 @@ pub struct Ask {
         allow(dead_code, reason = "only on MySQL a row is the claim")
     )]
     pub(crate) met: bool,
+    /// Why the last attempt could not open its unit of work in one message, if it tried.
+    pub(crate) declined: Option<Declined>,
+}
+
+/// Why a unit of work could not be opened in one message. Nothing has happened; what was begun is still
+/// to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declined {
+    /// The identity has a record.
+    Recorded,
+    /// Another attempt has the lock.
+    InFlight,
+    /// This connection does not know the statements, or has not verified the table.
+    Unprepared,
+    /// It does not go that way here.
+    Unfit,
 }
 
 /// What only a pool knows of its connections.
@@ -54,6 +70,8 @@ pub struct Home {
         )
     )]
     pub(crate) keeps_statements: Option<bool>,
+    /// Whether units of work are opened and ended in one message each, where they can be.
+    pub(crate) fuses: bool,
     /// Whether the database ends with its connections (SQLite's memory), so that none of them may be
     /// closed to be rid of what it was doing.
     pub(crate) ends_with_connections: bool,
@@ -73,6 +91,7 @@ impl Ask {
             attempt_id: AttemptId::random(),
             home: Home::default(),
             met: false,
+            declined: None,
         }
     }
 
@@ -82,6 +101,7 @@ impl Ask {
         Self {
             attempt_id: AttemptId::random(),
             met: false,
+            declined: None,
             ..self.clone()
         }
     }
@@ -132,6 +152,7 @@ impl Seen {
             snapshot: self.snapshot,
             verified: self.verified,
             placeholder: self.placeholder,
+            fused: false,
             running: self.running,
         };
         (sighting, held)
@@ -140,6 +161,10 @@ impl Seen {
 
 /// What an attempt holds while its body runs.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub struct Held {
     pub(crate) ask: Ask,
     #[cfg_attr(
@@ -154,6 +179,15 @@ pub struct Held {
         allow(dead_code, reason = "only on MySQL a row is the claim")
     )]
     pub(crate) placeholder: bool,
+    /// Whether the unit of work was opened in one message; then it ends in one.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(
+            dead_code,
+            reason = "only PostgreSQL runs several statements in one message"
+        )
+    )]
+    pub(crate) fused: bool,
     #[allow(dead_code, reason = "held for its Drop")]
     pub(crate) running: Option<Running>,
 }

@@ -1,5 +1,6 @@
 //! A database of its own for each test.
 
+use std::env;
 use std::str::FromStr;
 use std::thread;
 
@@ -70,7 +71,12 @@ impl Database {
 
     /// The URL, for a process that the test starts.
     pub fn url(&self) -> String {
-        self.options.to_url_lossy().to_string()
+        let mut url = self.options.to_url_lossy();
+        // sqlx leaves them out.
+        if let Some(options) = self.options.get_options() {
+            url.query_pairs_mut().append_pair("options", options);
+        }
+        url.to_string()
     }
 
     /// The options of a connection, for a test that changes some.
@@ -147,7 +153,22 @@ async fn create(server: &PgConnectOptions) -> PgConnectOptions {
         .await
         .expect("the account may create databases");
     connection.close().await.expect("the server still answers");
-    server.clone().database(&name)
+    let options = server.clone().database(&name);
+    if is_unfused() {
+        options.options([("idem.fused", "off")])
+    } else {
+        options
+    }
+}
+
+/// Whether this process is a test binary that runs the laws of another over the plain path: its name
+/// says so.
+fn is_unfused() -> bool {
+    let program = env::current_exe().expect("a program that runs has a path");
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    name.split('-')
+        .next()
+        .is_some_and(|name| name.ends_with("_unfused"))
 }
 
 async fn connect(options: &PgConnectOptions) -> PgConnection {

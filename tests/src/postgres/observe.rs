@@ -81,6 +81,18 @@ impl Observer {
         .await;
     }
 
+    /// Waits until no session is at work or has written what is not committed.
+    ///
+    /// # Panics
+    ///
+    /// It does not come about within a minute.
+    pub async fn until_nothing_is_written(&mut self) {
+        self.until(&format!(
+            "NOT EXISTS (SELECT {OTHERS} AND (state = 'active' OR backend_xid IS NOT NULL))"
+        ))
+        .await;
+    }
+
     /// Waits until the session `pid` has ended.
     ///
     /// # Panics

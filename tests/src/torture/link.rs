@@ -78,8 +78,8 @@ pub struct Link {
 #[derive(Debug)]
 struct Shared {
     target: (String, u16),
-    /// How a message ends that commits, as it goes over the wire.
-    commit: &'static [u8],
+    /// How messages end that commit, as they go over the wire.
+    commit: &'static [&'static [u8]],
     armed: Mutex<VecDeque<(Point, Harm)>>,
     hits: Mutex<BTreeMap<String, u64>>,
     /// Rises with every cut.
@@ -87,11 +87,11 @@ struct Shared {
 }
 
 impl Link {
-    /// Listens on a port of its own for a server; `commit` is the end of a message that commits.
+    /// Listens on a port of its own for a server; `commit` is how messages end that commit.
     ///
     /// # Errors
     /// There is no port to listen on.
-    pub async fn to(target: (String, u16), commit: &'static [u8]) -> io::Result<Self> {
+    pub async fn to(target: (String, u16), commit: &'static [&'static [u8]]) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
@@ -140,7 +140,7 @@ impl Drop for Link {
 impl Shared {
     /// The harm to this message, which is then done with.
     fn harm(&self, message: &[u8]) -> Option<Harm> {
-        let commits = message.ends_with(self.commit);
+        let commits = self.commit.iter().any(|end| message.ends_with(end));
         let mut armed = lock(&self.armed);
         let meant = |(point, _): &(Point, Harm)| *point == Point::Anywhere || commits;
         let (point, harm) = armed.iter().position(meant).and_then(|n| armed.remove(n))?;

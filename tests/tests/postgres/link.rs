@@ -35,9 +35,11 @@ impl Link {
         pay(&self.pool, &self.key, &CMD).await
     }
 
-    /// Retries past the link, until the server has done with what it was sent.
+    /// Retries past the link, when the server has done with what it was sent. The empty transaction
+    /// behind a COMMIT AND CHAIN stays until its link is found dead; it holds nothing.
     async fn retry(&self) -> Replayable<Paid> {
-        self.shop.observer().await.until_no_transaction().await;
+        let mut observer = self.shop.observer().await;
+        observer.until_nothing_is_written().await;
         let paid = pay(&self.shop.pool, &self.key, &CMD).await;
         let paid = paid.expect("a retry is safe");
         self.shop.assert_one_effect(&self.key).await;

@@ -8,6 +8,7 @@ mod connections;
 mod dropped;
 mod failover;
 mod failures;
+mod fused;
 mod isolation;
 mod keys;
 mod killed;

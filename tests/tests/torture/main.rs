@@ -100,7 +100,8 @@ macro_rules! torture {
 }
 
 torture! {
-    postgres: Postgres, 1_600;
+    postgres: Postgres<true>, 1_600;
+    postgres_unfused: Postgres<false>, 1_600;
     mariadb: Mariadb, 1_600;
     sqlite_wal: Sqlite<Wal>, 1_600;
     sqlite_rollback: Sqlite<Rollback>, 800;

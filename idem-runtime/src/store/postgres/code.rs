@@ -48,6 +48,19 @@ pub(super) fn fold_begin(error: sqlx::Error) -> Error {
     }
 }
 
+/// What an error of COMMIT means that is no question of whether it was done.
+pub(super) fn fold_commit(error: sqlx::Error) -> Error {
+    match fold(error) {
+        Error::Database(error) => Error::CommitFailed(error),
+        other => other,
+    }
+}
+
+/// The SQLSTATE of a statement that raised and left its session standing.
+pub(super) fn raised(error: &sqlx::Error) -> Option<String> {
+    sqlstate(error).filter(|_| !is_ambiguous(error))
+}
+
 /// Whether an error at COMMIT leaves open what became of it: a lost link, a terminated backend (one
 /// that waited for a synchronous standby *had* committed), the server's own word for it, or a
 /// session that ended over it, whatever the code: the server may have panicked (a full disk, 53100)

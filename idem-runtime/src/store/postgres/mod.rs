@@ -2,7 +2,7 @@
 //!
 //! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
 //! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
-//! under the witness; COMMIT.
+//! under the witness; COMMIT. `fused` does the same in fewer messages.
 //!
 //! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the
 //! transaction or the savepoint exactly as the lock does. It lists `mark:attempt` for each claim;
@@ -10,6 +10,8 @@
 
 mod code;
 mod create;
+mod fused;
+mod home;
 mod lease;
 mod purge;
 pub(crate) mod sql;
@@ -17,7 +19,7 @@ mod statement;
 mod unit;
 mod verify;
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
@@ -210,16 +212,21 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
                 code::fold(error)
             }
         })?;
+    seen(&row)
+}
+
+/// What a look-up's row shows, and the claims held in its transaction.
+fn seen(row: &PgRow) -> Result<(Seen, String), Error> {
     let place: i64 = row.try_get("place").map_err(code::fold)?;
-    let verified: String = row.try_get("verified").map_err(code::fold)?;
-    let isolation: String = row.try_get("isolation").map_err(code::fold)?;
+    let verified: &str = row.try_get("verified").map_err(code::fold)?;
+    let isolation: &str = row.try_get("isolation").map_err(code::fold)?;
     let seen = Seen {
-        record: row::record(&row, row::text)?,
+        record: row::record(row, row::text)?,
         lock: Lock::NotAsked,
-        now: row::timestamp(&row, "now")?,
+        now: row::timestamp(row, "now")?,
         place,
         snapshot: !isolation.starts_with("read "),
-        verified: verified.parse() == Ok(place),
+        verified: verified.contains(&format!(",{place},")),
         placeholder: false,
         running: None,
         home: None,

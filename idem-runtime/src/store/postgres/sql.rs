@@ -1,6 +1,6 @@
 //! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
 
-use super::super::session::Ask;
+use super::super::session::{Ask, Declined};
 use crate::fast_check;
 
 /// BEGIN, the witness and the lock, in one round trip.
@@ -9,7 +9,11 @@ use crate::fast_check;
 /// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
 /// else the connection was inside one.
 pub(super) fn begin(ask: &Ask) -> String {
-    begin_by("BEGIN READ WRITE", ask)
+    match ask.declined {
+        // What the fused path began, it left aborted.
+        Some(Declined::Unprepared | Declined::Unfit) => begin_by("ROLLBACK; BEGIN READ WRITE", ask),
+        _ => begin_by("BEGIN READ WRITE", ask),
+    }
 }
 
 /// The same for a lease's claim. Under an older snapshot than READ COMMITTED's the look-up would not
@@ -30,6 +34,12 @@ const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_sett
      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
 fn begin_by(begin: &str, ask: &Ask) -> String {
+    let claim = lock(ask);
+    format!("{begin}; SELECT CASE WHEN now() = statement_timestamp() THEN {claim} END")
+}
+
+/// Asks for the lock, and makes the setting that says whose it is.
+pub(super) fn lock(ask: &Ask) -> String {
     let Ask {
         mark, attempt_id, ..
     } = ask;
@@ -39,8 +49,7 @@ fn begin_by(begin: &str, ask: &Ask) -> String {
         "true".into()
     };
     format!(
-        "{begin}; SELECT CASE WHEN now() = statement_timestamp() THEN \
-         set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true) END"
+        "set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true)"
     )
 }
 
@@ -52,6 +61,15 @@ pub(super) fn begin_plain() -> String {
 
 const BEGUN_HERE: &str = "SELECT CASE WHEN now() <> statement_timestamp() THEN \
      current_setting('idem.is_in_a_transaction_already') END";
+
+/// The beginning of the fused path: it fails as [`begin_plain`] does inside a transaction begun before.
+pub(super) fn begin_fresh(ask: &Ask) -> String {
+    let lock = lock(ask);
+    format!(
+        "BEGIN READ WRITE; SELECT CASE WHEN now() = statement_timestamp() THEN {lock} \
+         ELSE current_setting('idem.is_in_a_transaction_already') END"
+    )
+}
 
 /// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or
 /// `nested`.
@@ -87,13 +105,20 @@ pub(super) const COLUMNS: &str = "(extract(epoch FROM r.created_at) * 1000000)::
 /// The look-up. One row always: what the session knows, and the record's columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     format!(
-        "SELECT coalesce(current_setting('idem.held', true), '') AS held, \
+        "SELECT {} LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3",
+        seen(table)
+    )
+}
+
+/// What a look-up shows, of one row to which the record is joined.
+pub(super) fn seen(table: &str) -> String {
+    format!(
+        "coalesce(current_setting('idem.held', true), '') AS held, \
          coalesce(current_setting('idem.verified', true), '') AS verified, \
          current_setting('transaction_isolation') AS isolation, \
          '{table}'::regclass::oid::bigint AS place, \
          (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
-         FROM (VALUES (1)) AS one (n) \
-         LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3"
+         FROM (VALUES (1)) AS one (n)"
     )
 }
 
@@ -128,4 +153,6 @@ pub(super) fn witness(table: &str) -> String {
     format!("SELECT {WITNESS} AND '{table}'::regclass::oid::bigint = $2")
 }
 
-const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
+/// `$1` is the attempt.
+pub(super) const WITNESS: &str =
+    "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";

@@ -1,32 +1,34 @@
 //! Units of work on PostgreSQL: begin, join, mark, commit.
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, Postgres};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
+use sqlx::postgres::{PgConnection, Postgres};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 
-use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
+use super::super::backend::{Backend, Fresh, Opened, Sealed, seal};
+use super::super::session::{Ask, CommitError, Declined, Entry, Held, Home, Seen, Session as _};
 use super::super::unbroken::Unbroken;
-use super::{code, look, purge, sql};
+use super::{code, fused, home, look, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
 impl Backend for Postgres {
     fn home(pool: &Pool<Self>) -> Result<Home, Error> {
-        // Only a URL tells the capacity of the connections' statement cache.
-        // A URL of any host and user: not every one of them can be part of it (`::1`; sqlx panics).
-        let options = PgConnectOptions::clone(&pool.connect_options());
-        let url = options.host("any").username("any").to_url_lossy();
-        let keeps_none = url
-            .query_pairs()
-            .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
-        Ok(Home {
-            keeps_statements: Some(!keeps_none),
-            ..Home::default()
-        })
+        Ok(home::of(&pool.connect_options()))
     }
 
-    async fn peek(_: &mut PgConnection, _: &Ask) -> Result<Option<Seen>, Error> {
-        Ok(None)
+    async fn peek(conn: &mut PgConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
+        match ask.declined {
+            Some(Declined::Recorded | Declined::InFlight) => fused::look(conn, ask).await,
+            Some(Declined::Unprepared) => fused::prepare(conn, &ask.table).await.map(|()| None),
+            Some(Declined::Unfit) | None => Ok(None),
+        }
+    }
+
+    async fn open_fresh<'c>(
+        conn: &'c mut PgConnection,
+        ask: &Ask,
+        undo: bool,
+    ) -> Result<Fresh<'c, Self>, Result<Declined, Error>> {
+        fused::open(conn, ask, undo).await
     }
 
     async fn open<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
@@ -76,15 +78,24 @@ impl Backend for Postgres {
         Ok(())
     }
 
+    async fn seal<'c>(
+        tx: Transaction<'c, Self>,
+        held: &Held,
+        entry: &Entry<'_>,
+        undo: bool,
+    ) -> Sealed<'c, Self> {
+        if held.fused {
+            return fused::seal(tx, held, entry, undo).await;
+        }
+        seal(tx, held, entry, undo).await
+    }
+
     async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
         tx.commit().await.map_err(|error| {
             if code::is_ambiguous(&error) {
                 return CommitError::Ambiguous(error);
             }
-            CommitError::RolledBack(match code::fold(error) {
-                Error::Database(error) => Error::CommitFailed(error),
-                other => other,
-            })
+            CommitError::RolledBack(code::fold_commit(error))
         })
     }
 

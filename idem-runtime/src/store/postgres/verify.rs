@@ -32,6 +32,11 @@ const CHECK: &str = "\
         ORDER BY w.n LIMIT 1) AS misfit \
     FROM pg_class c WHERE c.oid = $1::oid";
 
+/// `,1,2,`: the newest first, and no more than a few dozen.
+const REMEMBER: &str = "\
+    SELECT set_config('idem.verified', \
+        left(',' || $1 || ',' || ltrim(coalesce(current_setting('idem.verified', true), ''), ','), 400), false)";
+
 pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> Result<(), Error> {
     let row = Statement::new(CHECK.to_owned(), false)
         .bind(place)
@@ -63,13 +68,10 @@ pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> R
         return Err(SchemaFault::NoArbiter { table }.into());
     }
     // For the session, so that the next unit of work on this connection need not ask again.
-    Statement::new(
-        "SELECT set_config('idem.verified', $1, false)".to_owned(),
-        false,
-    )
-    .bind(place.to_string())
-    .execute(conn)
-    .await
-    .map_err(fold)?;
+    Statement::new(REMEMBER.to_owned(), false)
+        .bind(place.to_string())
+        .execute(conn)
+        .await
+        .map_err(fold)?;
     Ok(())
 }

@@ -5,13 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use idem_runtime::schema;
-use sqlx::mysql::{MySqlConnection, MySqlPool, MySqlPoolOptions, MySqlSslMode, MySqlTransaction};
+use sqlx::mysql::{
+    MySqlConnectOptions, MySqlConnection, MySqlPool, MySqlPoolOptions, MySqlSslMode,
+    MySqlTransaction,
+};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
 use super::{Engine, Tables, loose, read_tables};
 use crate::mysql::{Database, Options, Server};
+use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
 use crate::torture::handlers::{Planted, bank, tables};
@@ -89,7 +93,7 @@ impl Engine for Mariadb {
             }
         }
         let target = ("127.0.0.1".to_owned(), server.port());
-        let link = Link::to(target, b"\x03COMMIT").await?;
+        let link = Link::to(target, MySqlConnectOptions::COMMIT).await?;
         Ok(Self {
             server: Mutex::new(server),
             database,

@@ -174,7 +174,12 @@ macro_rules! for_engine {
     ($name:expr, $function:ident($($argument:expr),*)) => {{
         use $crate::torture::engine::{Engine as _, Mariadb, Postgres, Rollback, Sqlite, Wal};
         match $name {
-            name if name == Postgres::NAME => $function::<Postgres>($($argument),*).await,
+            name if name == Postgres::<true>::NAME => {
+                $function::<Postgres<true>>($($argument),*).await
+            }
+            name if name == Postgres::<false>::NAME => {
+                $function::<Postgres<false>>($($argument),*).await
+            }
             name if name == Mariadb::NAME => $function::<Mariadb>($($argument),*).await,
             name if name == Sqlite::<Wal>::NAME => $function::<Sqlite<Wal>>($($argument),*).await,
             name if name == Sqlite::<Rollback>::NAME => {
@@ -186,8 +191,9 @@ macro_rules! for_engine {
 }
 
 /// The names of all engines.
-pub const NAMES: [&str; 4] = [
-    Postgres::NAME,
+pub const NAMES: [&str; 5] = [
+    Postgres::<true>::NAME,
+    Postgres::<false>::NAME,
     Mariadb::NAME,
     Sqlite::<Wal>::NAME,
     Sqlite::<Rollback>::NAME,

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Engine, Tables, loose, read_tables};
 use crate::postgres::{Cluster, Database, Options};
+use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
 use crate::torture::handlers::{Planted, bank, tables};
@@ -31,16 +32,20 @@ const UNFINISHED: &str = "SELECT (SELECT count(*) FROM pg_stat_activity WHERE da
 
 bank!(PgPool, PgTransaction<'_>, PgConnection, "key");
 
-/// The server, its database and the link to it.
+/// The server, its database and the link to it. Units of work are fused or not.
 #[derive(Debug)]
-pub struct Postgres {
+pub struct Postgres<const FUSED: bool> {
     cluster: Mutex<Cluster>,
     database: Database,
     link: Link,
 }
 
-impl Engine for Postgres {
-    const NAME: &'static str = "postgres";
+impl<const FUSED: bool> Engine for Postgres<FUSED> {
+    const NAME: &'static str = if FUSED {
+        "postgres"
+    } else {
+        "postgres_unfused"
+    };
     const BLOWS: &'static [Blow] = &[
         Blow::KillClient,
         Blow::KillClient,
@@ -93,7 +98,7 @@ impl Engine for Postgres {
         }
         let server = PgConnectOptions::from_str(&database.url())?;
         let target = (server.get_host().to_owned(), server.get_port());
-        let link = Link::to(target, b"COMMIT\0").await?;
+        let link = Link::to(target, PgConnectOptions::COMMIT).await?;
         Ok(Self {
             cluster: Mutex::new(cluster),
             database,
@@ -103,12 +108,15 @@ impl Engine for Postgres {
 
     fn url(&self) -> String {
         let options = self.database.options().clone();
-        options
+        let mut url = options
             .host("127.0.0.1")
             .port(self.link.port())
             .ssl_mode(PgSslMode::Disable)
-            .to_url_lossy()
-            .to_string()
+            .to_url_lossy();
+        let fused = if FUSED { "on" } else { "off" };
+        url.query_pairs_mut()
+            .append_pair("options[idem.fused]", fused);
+        url.to_string()
     }
 
     async fn strike(&self, blow: Blow) -> Result<(), Fault> {
@@ -158,7 +166,7 @@ impl Engine for Postgres {
     }
 }
 
-impl Postgres {
+impl<const FUSED: bool> Postgres<FUSED> {
     fn cluster(&self) -> MutexGuard<'_, Cluster> {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }

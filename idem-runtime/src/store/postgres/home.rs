@@ -1,0 +1,66 @@
+//! What a pool's options tell of its connections.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use sqlx::ConnectOptions as _;
+use sqlx::postgres::PgConnectOptions;
+
+use super::super::session::Home;
+use super::fused;
+
+/// Of these options; read once, for only their spelling as a URL tells the capacity of the statement
+/// cache.
+pub(super) fn of(options: &Arc<PgConnectOptions>) -> Home {
+    static KNOWN: Mutex<Vec<(Weak<PgConnectOptions>, Home)>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // An address is no other options' as long as a weak pointer to it is kept.
+    let ours = Arc::as_ptr(options);
+    if let Some((_, home)) = known.iter().find(|(options, _)| options.as_ptr() == ours) {
+        return home.clone();
+    }
+    known.retain(|(options, _)| options.strong_count() > 0);
+    let home = read(options);
+    known.push((Arc::downgrade(options), home.clone()));
+    home
+}
+
+fn read(options: &PgConnectOptions) -> Home {
+    // Of any host and user: not every one of them can be part of a URL (`::1`; sqlx panics).
+    let url = options.clone().host("any").username("any").to_url_lossy();
+    let keeps_none = url
+        .query_pairs()
+        .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
+    Home {
+        keeps_statements: Some(!keeps_none),
+        fuses: !keeps_none && fused::is_on(options.get_options()),
+        ..Home::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_fused_unless_a_pool_says_not_to_or_keeps_no_statements() {
+        let fuses = |options: PgConnectOptions| of(&Arc::new(options)).fuses;
+        let new = PgConnectOptions::new_without_pgpass;
+        assert!(fuses(new().options([("idem.fused", "on")])));
+        assert!(!fuses(new().options([("idem.fused", "off")])));
+        assert!(!fuses(
+            new().options([("idem.fused", "on"), ("idem.fused", "off")])
+        ));
+        assert!(!fuses(new().options([("idem.fused", "maybe")])));
+        assert!(fuses(new().options([("search_path", "app")])));
+        assert!(!fuses(new().statement_cache_capacity(0)));
+    }
+
+    #[test]
+    fn what_a_pool_says_is_kept_as_long_as_its_options() {
+        let first = Arc::new(PgConnectOptions::new_without_pgpass());
+        assert!(of(&first).fuses);
+        let second = Arc::new(PgConnectOptions::clone(&first).statement_cache_capacity(0));
+        assert!(!of(&second).fuses);
+        assert!(of(&first).fuses);
+    }
+}

@@ -1,0 +1,39 @@
+//! The laws of `postgres` over the plain path: the library takes it where the pool says
+//! `idem.fused=off`, as every pool of this binary does ([`idem_tests::postgres::Database`]).
+//!
+//! Not those of a pooler, which refuses startup options; there the path is the plain one anyway.
+
+#[path = "../postgres/bodies.rs"]
+mod bodies;
+#[path = "../postgres/caller_transaction.rs"]
+mod caller_transaction;
+#[path = "../postgres/comparison.rs"]
+mod comparison;
+#[path = "../postgres/conflict.rs"]
+mod conflict;
+#[path = "../postgres/connections.rs"]
+mod connections;
+#[path = "../postgres/dropped.rs"]
+mod dropped;
+#[path = "../postgres/failover.rs"]
+mod failover;
+#[path = "../postgres/failures.rs"]
+mod failures;
+#[path = "../postgres/isolation.rs"]
+mod isolation;
+#[path = "../postgres/keys.rs"]
+mod keys;
+#[path = "../postgres/killed.rs"]
+mod killed;
+#[path = "../postgres/link.rs"]
+mod link;
+#[path = "../postgres/nesting.rs"]
+mod nesting;
+#[path = "../postgres/rivals.rs"]
+mod rivals;
+#[path = "../postgres/rules.rs"]
+mod rules;
+#[path = "../postgres/tasks.rs"]
+mod tasks;
+#[path = "../postgres/terminated.rs"]
+mod terminated;
