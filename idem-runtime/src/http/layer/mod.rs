@@ -15,7 +15,7 @@
 //! 5. The claim. A duplicate is answered with the recorded response, 409 or 422.
 //! 6. The inner service, in a task of its own: a client that goes away does not stop it.
 //! 7. Its response. By status ([`keep`](IdempotencyLayer::keep)) it is recorded, or passed on with
-//!    the key released.
+//!    the key released or its outcome unknown.
 //!
 //! What is recorded: the status, the headers of the allow-list, the whole body. The first answer has
 //! all its headers; a replay has those of the list, and `Idempotent-Replayed: true`.
@@ -27,6 +27,13 @@
 //! client is told `response-not-storable`, and because the effect has happened and its answer is not
 //! recorded, the key's outcome is *unknown* until somebody [reconciles](crate::lease) it.
 //!
+//! # Responses that leave it open
+//!
+//! A 502, a 504 or any other 5xx, or a 408, does not say whether the effect happened; nor does an error
+//! of the inner service in place of a response. What that means is the operation's to say, as it is of a
+//! lapse: under [`OnLapse::Retry`](crate::policy::OnLapse::Retry) the key is released and a retry runs the service again, under
+//! [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown) the outcome is unknown and waits for reconciliation.
+//!
 //! # Order of layers
 //!
 //! Inside authentication and authorisation, which must be asked for a replay too, and outside what
@@ -34,6 +41,7 @@
 //! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
 
 mod body;
+mod keep;
 mod service;
 mod stored;
 mod subject;
@@ -50,6 +58,7 @@ use http::{Method, StatusCode};
 use sqlx::Pool;
 use tower_layer::Layer;
 
+pub use self::keep::Keep;
 pub use self::service::IdempotencyService;
 use crate::key::Scope;
 use crate::spec::Operation;
@@ -68,18 +77,6 @@ pub const DEFAULT_HEADERS: [HeaderName; 6] = [
     LINK,
     LAST_MODIFIED,
 ];
-
-/// What becomes of a response, by its status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Keep {
-    /// Recorded: every retry gets it.
-    Record,
-    /// Passed on, and the key released: a retry runs the service again.
-    Release,
-    /// Passed on, and the key's outcome unknown: a retry is refused until it is reconciled.
-    Unknown,
-}
 
 /// Replays whole responses. See [the module](self).
 ///
@@ -132,7 +129,8 @@ struct Rules<DB: LeaseBackend> {
     methods: HashSet<Method>,
     requires_key: bool,
     headers: HashSet<HeaderName>,
-    keep: fn(StatusCode) -> Keep,
+    /// The user's own, in place of the default.
+    keep: Option<fn(StatusCode) -> Keep>,
     request_limit: usize,
     response_limit: usize,
 }
@@ -165,11 +163,34 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|rules| rules.headers = headers.into_iter().collect())
     }
 
-    /// Which responses are recorded, by status; by default those of success (2xx and 303), and every other
-    /// releases the key.
+    /// What becomes of a response, by its status. By default:
+    ///
+    /// | status | under `OnLapse::Unknown` | under `OnLapse::Retry` |
+    /// |---|---|---|
+    /// | 2xx, 303 | recorded | recorded |
+    /// | 101 | unknown: it cannot be recorded | unknown |
+    /// | 5xx, 408 | unknown: it may have happened | released |
+    /// | any other | released | released |
+    ///
+    /// A service that shows by 302 where it has put what it made, or that answers 503 only where it did
+    /// nothing, says so here.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # fn layer(layer: idem_runtime::http::layer::IdempotencyLayer<sqlx::Sqlite>)
+    /// #     -> idem_runtime::http::layer::IdempotencyLayer<sqlx::Sqlite> {
+    /// use idem_runtime::http::layer::Keep;
+    ///
+    /// layer.keep(|status| match status.as_u16() {
+    ///     200..=299 | 302 => Keep::Record,
+    ///     408 | 500..=502 | 504..=599 => Keep::Unknown,
+    ///     _ => Keep::Release,
+    /// })
+    /// # }
+    /// ```
     #[must_use]
     pub fn keep(self, keep: fn(StatusCode) -> Keep) -> Self {
-        self.with(|rules| rules.keep = keep)
+        self.with(|rules| rules.keep = Some(keep))
     }
 
     /// Asked before a recorded response is shown: whether this request may see it. `false` is
@@ -215,14 +236,7 @@ impl<DB: LeaseBackend> Unscoped<DB> {
             methods: HashSet::from([Method::POST, Method::PATCH]),
             requires_key: true,
             headers: DEFAULT_HEADERS.into_iter().collect(),
-            keep: |status| {
-                // 303 is how a POST that made something shows where it is (RFC 9110, section 15.4.4).
-                if status.is_success() || status == StatusCode::SEE_OTHER {
-                    Keep::Record
-                } else {
-                    Keep::Release
-                }
-            },
+            keep: None,
             request_limit: DEFAULT_BODY_LIMIT,
             response_limit: DEFAULT_BODY_LIMIT,
         }))

@@ -153,18 +153,25 @@ where
     DB: LeaseBackend,
     S: Service<Request<Body>, Response = Response>,
 {
+    // Nobody runs here without a lease.
+    let lease = rules.operation.policy().lease;
+    let on_lapse = lease.map_or(OnLapse::Unknown, |lease| lease.on_lapse());
     let response = match inner.call(request).await {
         Ok(response) => response,
         Err(error) => {
             // It does not say what it did, and the operation says what that means.
-            let lease = rules.operation.policy().lease;
-            if lease.is_some_and(|lease| lease.on_lapse() == OnLapse::Unknown) {
+            if Keep::in_doubt(on_lapse) == Keep::Unknown {
                 attempt.outcome_unknown();
             }
             return Err(Ended::Inner(error));
         }
     };
-    match (rules.keep)(response.status()) {
+    let status = response.status();
+    let keep = match rules.keep {
+        Some(keep) => keep(status),
+        None => Keep::by_default(status, on_lapse),
+    };
+    match keep {
         Keep::Record => Stored::of(response, &rules.headers, rules.response_limit)
             .await
             .map_err(|why| {

@@ -1,6 +1,7 @@
 //! The layer that replays whole responses, over real sockets.
 
 mod bodies;
+mod keeps;
 mod relay;
 mod replays;
 mod runs;

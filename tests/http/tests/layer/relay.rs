@@ -26,6 +26,10 @@ use tokio::task::AbortHandle;
 pub(crate) const OPERATION: Operation =
     Operation::new("relay", "http").lease(Duration::from_mins(1), OnLapse::Unknown);
 
+/// The same for a service that knows a second attempt.
+pub(crate) const REPEATABLE: Operation =
+    Operation::new("relay", "http").lease(Duration::from_mins(1), OnLapse::Retry);
+
 /// How the service answers, by the last part of the path; and it counts how often it ran.
 async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Bytes) -> Response {
     let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
@@ -54,6 +58,11 @@ async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Byte
         "elsewhere" => (StatusCode::SEE_OTHER, [("location", format!("/{run}"))]).into_response(),
         "empty" => StatusCode::NO_CONTENT.into_response(),
         "fails" if run == 1 => StatusCode::BAD_GATEWAY.into_response(),
+        "upgrades" => StatusCode::SWITCHING_PROTOCOLS.into_response(),
+        status if status.parse::<StatusCode>().is_ok() && run == 1 => {
+            let status: StatusCode = status.parse().expect("a status");
+            status.into_response()
+        }
         "refuses" => (StatusCode::UNPROCESSABLE_ENTITY, format!("no {run}")).into_response(),
         _ => run.to_string().into_response(),
     }
@@ -86,6 +95,13 @@ impl Relay {
     pub(crate) async fn open_with(
         layer: impl FnOnce(Unscoped<Db>) -> IdempotencyLayer<Db>,
     ) -> Self {
+        Self::open_for(OPERATION, layer).await
+    }
+
+    pub(crate) async fn open_for(
+        operation: Operation,
+        layer: impl FnOnce(Unscoped<Db>) -> IdempotencyLayer<Db>,
+    ) -> Self {
         let database = Sqlite::fresh(Journal::Wal);
         let pool = database.pool(4);
         let mut conn = pool.acquire().await.expect("a connection");
@@ -103,7 +119,7 @@ impl Relay {
         );
         let app = Router::new()
             .route("/{how}", route)
-            .layer(layer(IdempotencyLayer::new(pool.clone(), OPERATION)));
+            .layer(layer(IdempotencyLayer::new(pool.clone(), operation)));
         let app = Router::new()
             .nest("/accounts/{account}", app.clone())
             .merge(app)

@@ -1,6 +1,5 @@
 //! What is replayed, and for whom.
 
-use idem_runtime::http::layer::Keep;
 use reqwest::Method;
 
 use crate::relay::{Relay, refusal, scoped, send};
@@ -176,26 +175,4 @@ async fn whoever_may_not_see_a_recorded_response_is_not_shown_it() {
     let revoked = relay.post("again", "a").header("x-revoked", "yes");
     assert_eq!(refusal(revoked).await, (403, "replay-forbidden".to_owned()));
     assert_eq!(send(relay.post("again", "a")).await.0, 200);
-}
-
-#[tokio::test]
-async fn only_success_is_recorded_unless_the_layer_says_otherwise() {
-    let relay = Relay::open().await;
-    assert_eq!(send(relay.post("fails", "a")).await.0, 502);
-    assert_eq!(send(relay.post("fails", "a")).await.0, 200);
-    assert_eq!(send(relay.post("refuses", "b")).await.2, "no 3");
-    assert_eq!(send(relay.post("refuses", "b")).await.2, "no 4");
-    let keep = |status: axum::http::StatusCode| match status.as_u16() {
-        200..=299 | 422 => Keep::Record,
-        502 => Keep::Unknown,
-        _ => Keep::Release,
-    };
-    let relay = Relay::open_with(move |layer| scoped(layer).keep(keep)).await;
-    assert_eq!(send(relay.post("fails", "c")).await.0, 502);
-    assert_eq!(
-        refusal(relay.post("fails", "c")).await,
-        (409, "outcome-unknown".to_owned())
-    );
-    assert_eq!(send(relay.post("refuses", "b")).await.2, "no 2");
-    assert_eq!(send(relay.post("refuses", "b")).await.2, "no 2");
 }
