@@ -209,6 +209,15 @@ impl Write<'_> {
             failure: None,
         }
     }
+
+    /// Whether it has been made: the record is what it makes, payload and all. Another end of the
+    /// same attempt is another write.
+    pub(crate) fn stands_in(&self, record: &Record) -> bool {
+        record.attempt_id == self.becomes
+            && record.status == self.change.to()
+            && record.result.as_deref() == self.result
+            && record.failure.as_deref() == self.failure
+    }
 }
 
 /// The condition under which a spent record is replaced, for a database whose clock reads `now`.

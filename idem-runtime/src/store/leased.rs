@@ -117,12 +117,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// Records the result. Good as long as nobody else has taken the key over or settled its outcome,
     /// also after a lapse.
     ///
-    /// May be repeated after an error of the database: what is recorded already, by this attempt, is
-    /// no error.
+    /// May be repeated after an error of the database: what is recorded already, by this attempt and
+    /// with the same bytes, is no error.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`]: nothing was recorded; [`Error::NotStorable`];
-    /// [`Error::LeaseInTransaction`]; and the database's.
+    /// [`Error::LeaseLost`]: this was not recorded, also where another result of this attempt is
+    /// already; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
     pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<(), Error>
     where
         Res: Serialize + DeserializeOwned,
@@ -194,8 +194,8 @@ pub(crate) async fn claim<S: LeaseSession>(
     Err(CommitError::RolledBack(Error::RecordInvisible))
 }
 
-/// One write under its fence. Of one that finds nothing to change, the record says whether it was
-/// written before (its answer was lost) or the lease is.
+/// One write under its fence. Of one that finds nothing to change, the record says whether this very
+/// write was made before (its answer was lost) or the lease is lost.
 pub(crate) async fn write_fenced<S: LeaseSession>(
     conn: &mut S,
     ask: &Ask,
@@ -205,10 +205,7 @@ pub(crate) async fn write_fenced<S: LeaseSession>(
         return Ok(());
     }
     let seen = conn.look_up(ask).await.map_err(CommitError::RolledBack)?;
-    let is_written = seen.record.is_some_and(|record| {
-        record.attempt_id == write.becomes && record.status == write.change.to()
-    });
-    if is_written {
+    if seen.record.is_some_and(|record| write.stands_in(&record)) {
         Ok(())
     } else {
         Err(CommitError::RolledBack(Error::LeaseLost))

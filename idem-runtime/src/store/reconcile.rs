@@ -157,8 +157,8 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or
-    /// somebody else has settled it; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the
-    /// database's, after which it may be repeated.
+    /// it is settled already, by somebody else or otherwise; [`Error::NotStorable`];
+    /// [`Error::LeaseInTransaction`]; and the database's, after which the same may be repeated.
     pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
     where
         Res: Serialize + DeserializeOwned,

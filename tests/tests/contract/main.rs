@@ -153,6 +153,7 @@ macro_rules! stamp_leases {
                     an_owner_writes_only_over_its_own_attempt_and_only_from_where_it_may,
                     a_slow_owner_writes_nothing_over_the_next_owners_record,
                     an_owner_may_complete_after_its_lease_lapsed_if_nobody_took_it,
+                    an_end_may_be_repeated_as_it_was_and_no_other_end_counts_as_done,
                     a_write_for_a_record_that_is_gone_is_a_lost_lease,
                 }
                 reconcile::{
@@ -163,6 +164,7 @@ macro_rules! stamp_leases {
                     a_late_owner_wins_over_the_reconciler_that_looked_before,
                     after_reconciliation_the_late_owner_has_lost,
                     one_of_two_reconcilers_settles,
+                    an_outcome_settled_one_way_is_not_settled_another,
                     unknown_outcomes_are_listed_page_by_page_oldest_lapse_first,
                     a_lapse_that_nobody_saw_is_found_by_asking_for_it,
                 }

@@ -47,9 +47,10 @@ pub(crate) async fn an_outcome_found_to_have_happened_replays<S: LeaseSubject>()
     let mut conn = subject.connect().await;
     let (_, unknown) = unknown(&subject, &mut conn).await;
     let mut bound = store.in_connection(&mut conn);
-    bound.resolve_completed(&unknown, &json!(7)).await.unwrap();
     // Once more, as after a lost answer.
-    bound.resolve_completed(&unknown, &json!(8)).await.unwrap();
+    for _ in 0..2 {
+        bound.resolve_completed(&unknown, &json!(7)).await.unwrap();
+    }
     expect_replay(&store, &mut conn, &key("k"), &json!(1), &json!(7)).await;
     assert!(look_up(&mut conn).await.is_none());
 }
@@ -142,6 +143,39 @@ pub(crate) async fn one_of_two_reconcilers_settles<S: LeaseSubject>() {
     let late = bound.resolve_completed(&second, &json!(2)).await;
     assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
     expect_replay(&store, &mut conn, &key("k"), &json!(1), &json!(1)).await;
+}
+
+pub(crate) async fn an_outcome_settled_one_way_is_not_settled_another<S: LeaseSubject>() {
+    let store = store();
+    let failure = |message: &str| StoredFailure::new("Bounced", message);
+    let subject = S::fresh().await;
+    let mut conn = subject.connect().await;
+    let (_, seen) = unknown(&subject, &mut conn).await;
+    let mut bound = store.in_connection(&mut conn);
+    bound.resolve_completed(&seen, &json!(1)).await.unwrap();
+    for other in [
+        bound.resolve_completed(&seen, &json!(2)).await,
+        bound.resolve_failed(&seen, &failure("no")).await,
+        bound.resolve_never_happened(&seen).await,
+    ] {
+        assert!(matches!(other, Err(Error::LeaseLost)), "{other:?}");
+    }
+    expect_replay(&store, &mut conn, &key("k"), &json!(1), &json!(1)).await;
+    subject.clear().await;
+    let (_, seen) = unknown(&subject, &mut conn).await;
+    let mut bound = store.in_connection(&mut conn);
+    for _ in 0..2 {
+        bound.resolve_failed(&seen, &failure("no")).await.unwrap();
+    }
+    let other = bound.resolve_failed(&seen, &failure("never")).await;
+    assert!(matches!(other, Err(Error::LeaseLost)), "{other:?}");
+    subject.clear().await;
+    let (_, seen) = unknown(&subject, &mut conn).await;
+    let mut bound = store.in_connection(&mut conn);
+    for _ in 0..2 {
+        bound.resolve_never_happened(&seen).await.unwrap();
+    }
+    assert_eq!(read(&mut conn).await.status, Status::Released);
 }
 
 pub(crate) async fn unknown_outcomes_are_listed_page_by_page_oldest_lapse_first<S: LeaseSubject>() {
