@@ -182,8 +182,9 @@ pub enum Error {
     #[error("the transaction was rolled back at COMMIT")]
     CommitFailed(#[source] DatabaseError),
 
-    /// The answer to COMMIT was lost and it could not be found out what became of it. Safe to retry
-    /// with the same key.
+    /// The answer to COMMIT was lost and it could not be found out what became of it; or a leased body
+    /// came to its end, which the database was too long out of reach to record. Safe to retry with the
+    /// same key.
     #[error(
         "the answer to COMMIT was lost and its outcome could not be found out: retry with the same idempotency key"
     )]
@@ -231,7 +232,7 @@ pub enum Error {
 
     /// A result or a permanent failure cannot be recorded: it cannot be encoded, or it would not
     /// come back from its own JSON as it went, so that a replay would fail or differ. Everything
-    /// was rolled back.
+    /// was rolled back; in lease mode, where nothing can be, the outcome is unknown.
     #[error(
         "the result of operation `{operation}`, a `{type_name}`, cannot be recorded: {message}"
     )]

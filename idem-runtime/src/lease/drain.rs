@@ -43,3 +43,41 @@ pub async fn drain() {
     // An error would mean that the sender is gone, and it is a static.
     let _ = runs.wait_for(|runs| *runs == 0).await;
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use std::future::{Future, poll_fn};
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use sqlx::SqlitePool;
+
+    use super::drain;
+    use crate::error::Error;
+    use crate::key::IdempotencyKey;
+    use crate::policy::OnLapse;
+    use crate::spec::Operation;
+
+    /// Polls once, and yields to no other task.
+    async fn is_pending<F: Future>(mut future: Pin<&mut F>) -> bool {
+        poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_run_that_was_begun_and_never_polled_is_waited_for() {
+        const NOTE: Operation =
+            Operation::new("mail", "note").lease(Duration::from_mins(1), OnLapse::Retry);
+        let pool = SqlitePool::connect_lazy("sqlite::memory:").expect("a URL");
+        let key = "k".parse::<IdempotencyKey>().expect("a key").global();
+        {
+            let body = |_| async { Ok::<_, Error>(1) };
+            let call = pin!(NOTE.run_leased(&pool, &key, &1, body));
+            assert!(is_pending(call).await);
+        }
+        // The caller is gone, and on this one thread the run has not been polled.
+        let mut draining = pin!(drain());
+        assert!(is_pending(draining.as_mut()).await);
+        draining.await;
+    }
+}

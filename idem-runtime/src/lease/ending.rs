@@ -12,7 +12,6 @@ use crate::engine::contract::Contract;
 use crate::engine::lent::Lent;
 use crate::error::Error;
 use crate::outcome::Change;
-use crate::payload;
 use crate::policy::Lease;
 use crate::spec::Operation;
 use crate::store::lease::{LeaseBackend, Write};
@@ -53,7 +52,7 @@ impl<DB: LeaseBackend> Holder<DB> {
 
     /// The same until it is done or lost, for as long as the lease is surely ours, and at least for
     /// [`RESOLVE_WITHIN`]. A lost answer is found out by writing again: what stands there already, by
-    /// this attempt, is done.
+    /// this attempt and to the byte, is done.
     async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
         // Once: signs of life that still go through must not move it for ever.
         let deadline = (Instant::now() + RESOLVE_WITHIN).max(attempt.life().until);
@@ -123,7 +122,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                     let _ = self.persist(attempt, &own(change)).await;
                     return Answer::Failed(error);
                 };
-                let bytes = match payload::encode(operation.name(), &failure) {
+                let bytes = match contract.encode_failure(operation.name(), &failure) {
                     Ok(bytes) => bytes,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };

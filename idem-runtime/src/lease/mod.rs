@@ -11,7 +11,8 @@
 //! | it fails for good, under `failures = "record"` | failed; every retry replays the failure |
 //! | it fails otherwise | released; the next caller runs the body |
 //! | it fails otherwise, after [`Attempt::outcome_unknown`] | unknown |
-//! | its result cannot be encoded | unknown: the effect has happened |
+//! | its result or failure cannot be encoded, or the database refuses it | unknown: the effect has happened |
+//! | the database is out of reach at its end, for as long as the lease lasts | nothing: the lease lapses, and the caller gets [`Error::CommitUnknown`](crate::Error::CommitUnknown) |
 //! | it panics; the process dies; the runtime shuts down | nothing: the lease lapses |
 //! | the lease lapses under `on_lapse = "unknown"` | unknown, by the next caller who sees it |
 //! | the lease lapses under `on_lapse = "retry"` | taken over by the next caller, who runs the body |

@@ -5,6 +5,7 @@ use std::time::Duration;
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
 use idem_runtime::{Error, Operation};
+use tokio::sync::oneshot;
 
 use crate::desk::{Desk, MailError, Sent, Then, ada, fresh_key, send_again, send_once};
 use crate::home::{Home, mails};
@@ -135,4 +136,33 @@ pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H:
     assert!(run.await.expect("no panic").is_ok());
     let done = home.record(&key).await.expect("there is one");
     assert_eq!((done.status, done.attempt), (Status::Completed, 1));
+}
+
+pub(crate) async fn tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_lease_is_over<
+    H: Home,
+>() {
+    const NOTE: Operation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
+    let home = H::open().await;
+    for panics in [false, true] {
+        let (begun, task) = oneshot::channel();
+        let (pool, key) = (home.pool(), fresh_key());
+        let body = async move |attempt: idem_runtime::Attempt| {
+            let theirs = attempt.clone();
+            let task = tokio::spawn(async move {
+                theirs.lost().await;
+                theirs.lease_left()
+            });
+            begun.send(task).expect("the test waits");
+            assert!(!panics && !attempt.is_lost(), "as it is told to");
+            Ok::<_, Error>(1)
+        };
+        let run = tokio::spawn(async move { NOTE.run_leased(&pool, &key, &1, body).await });
+        let task = task.await.expect("the body begins");
+        assert_eq!(run.await.is_err(), panics);
+        // It bounds a hang and nothing else.
+        let left = tokio::time::timeout(Duration::from_mins(1), task).await;
+        let left = left.expect("it is told").expect("no panic");
+        assert!(left.is_zero(), "{left:?}");
+    }
 }

@@ -5,7 +5,7 @@ use idem_runtime::store::{LeaseBackend, LeaseSession, RawStore, Store};
 use idem_runtime::{IdempotencyKey, Namespace, schema};
 use idem_tests::postgres::Database;
 use idem_tests::sqlite::Journal;
-use sqlx::{PgPool, Pool, SqlitePool};
+use sqlx::{AssertSqlSafe, MySqlPool, PgPool, Pool, SqlitePool};
 
 /// A fresh database with the record's table.
 pub(crate) trait Home: Sized {
@@ -15,6 +15,8 @@ pub(crate) trait Home: Sized {
     fn pool(&self) -> Pool<Self::Db>;
     /// Moves the end of every lease to so many microseconds from now.
     async fn end_leases_in(&self, left: i64);
+    /// Lets the database take no payload of 1000 bytes or more.
+    async fn refuse_long_payloads(&self);
 
     async fn lapse(&self) {
         self.end_leases_in(0).await;
@@ -40,6 +42,10 @@ async fn get<C: LeaseSession>(conn: &mut C, key: &IdempotencyKey) -> Option<Reco
 pub(crate) fn mails() -> RawStore {
     Store::new(Namespace::from_static("mail"))
 }
+
+/// On a server, to which a check may be added at any time.
+const REFUSAL: &str = "ALTER TABLE idem_record ADD CONSTRAINT short CHECK \
+     (coalesce(octet_length(result), 0) < 1000 AND coalesce(octet_length(failure), 0) < 1000)";
 
 pub(crate) struct Postgres {
     pub(crate) database: Database,
@@ -70,6 +76,13 @@ impl Home for Postgres {
         .execute(&mut self.database.connect().await)
         .await
         .expect("the server answers");
+    }
+
+    async fn refuse_long_payloads(&self) {
+        sqlx::query(REFUSAL)
+            .execute(&mut self.database.connect().await)
+            .await
+            .expect("the server answers");
     }
 }
 
@@ -102,5 +115,60 @@ impl Home for Sqlite {
         .execute(&mut self.database.connect().await)
         .await
         .expect("the file can be written");
+    }
+    async fn refuse_long_payloads(&self) {
+        sqlx::query(
+            "CREATE TRIGGER short BEFORE UPDATE ON idem_record \
+             WHEN coalesce(length(NEW.result), length(NEW.failure)) >= 1000 \
+             BEGIN SELECT raise(ABORT, 'too long'); END",
+        )
+        .execute(&mut self.database.connect().await)
+        .await
+        .expect("the file can be written");
+    }
+}
+
+pub(crate) struct MySql {
+    pub(crate) database: idem_tests::mysql::Database,
+    pub(crate) pool: MySqlPool,
+}
+
+impl MySql {
+    pub(crate) async fn furnish(database: idem_tests::mysql::Database) -> Self {
+        let mut conn = database.connect().await;
+        schema::create_if_missing(&mut conn).await.expect("made");
+        let pool = database.pool(4);
+        Self { database, pool }
+    }
+
+    pub(crate) async fn run(&self, statement: &str) {
+        sqlx::raw_sql(AssertSqlSafe(statement))
+            .execute(&mut self.database.connect().await)
+            .await
+            .expect("the server answers");
+    }
+}
+
+impl Home for MySql {
+    type Db = sqlx::MySql;
+
+    async fn open() -> Self {
+        Self::furnish(idem_tests::mysql::Database::fresh().await).await
+    }
+
+    fn pool(&self) -> MySqlPool {
+        self.pool.clone()
+    }
+
+    async fn end_leases_in(&self, left: i64) {
+        self.run(&format!(
+            "UPDATE idem_record SET locked_until = \
+             TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + {left} WHERE status = 3"
+        ))
+        .await;
+    }
+
+    async fn refuse_long_payloads(&self) {
+        self.run(REFUSAL).await;
     }
 }

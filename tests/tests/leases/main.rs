@@ -9,6 +9,7 @@ mod killed;
 mod link;
 mod runs;
 mod shutdown;
+mod unkept;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -36,9 +37,13 @@ macro_rules! stamp {
                     a_permanent_failure_of_a_leased_run_is_replayed,
                     a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse,
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
-                    a_result_that_cannot_be_kept_is_not_run_again,
                     a_leased_call_without_a_key_or_a_scope_is_refused,
                     an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without,
+                }
+                unkept::{
+                    a_result_that_cannot_be_kept_is_not_run_again,
+                    a_result_or_failure_that_the_database_refuses_is_not_run_again,
+                    a_failure_that_would_be_built_again_as_another_is_not_run_again,
                 }
                 fence::{
                     a_slow_owner_is_told_and_records_nothing_over_the_next_owner,
@@ -46,6 +51,7 @@ macro_rules! stamp {
                     after_reconciliation_a_late_owner_has_lost_and_the_settled_result_stands,
                     a_sign_of_life_asked_for_is_given_at_once,
                     signs_of_life_are_given_by_themselves_while_the_body_runs,
+                    tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_lease_is_over,
                 }
             }
         })+
@@ -55,4 +61,5 @@ macro_rules! stamp {
 stamp! {
     postgres: Postgres,
     sqlite: Sqlite,
+    mysql: MySql,
 }

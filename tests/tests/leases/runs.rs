@@ -132,20 +132,6 @@ pub(crate) async fn a_body_in_doubt_is_not_run_again_whatever_the_policy<H: Home
     assert_eq!(desk.count(), 1);
 }
 
-pub(crate) async fn a_result_that_cannot_be_kept_is_not_run_again<H: Home>() {
-    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Unstorable]), fresh_key());
-    let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
-    let refusal = sent.expect_err("it cannot be kept").refusal();
-    assert!(matches!(refusal, Error::NotStorable { .. }), "{refusal:?}");
-    assert_eq!(home.status(&key).await, Some(Status::Unknown));
-    let told = send_again(&home.pool(), &key, ada(), desk.clone()).await;
-    assert_eq!(
-        told.expect_err("nobody knows").refusal().kind(),
-        ErrorKind::OutcomeUnknown
-    );
-    assert_eq!(desk.count(), 1);
-}
-
 pub(crate) async fn a_leased_call_without_a_key_or_a_scope_is_refused<H: Home>() {
     let (home, desk) = (H::open().await, Desk::new(&[]));
     let missing = send_waiting(&home.pool(), None, ada(), desk.clone()).await;

@@ -1,0 +1,95 @@
+//! What a body came to and cannot be kept: its effect has happened, and nobody may run it again.
+
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::record::Status;
+use idem_runtime::{Error, ErrorKind, Failure, Operation, StoredFailure};
+use serde::{Deserialize, Serialize};
+
+use crate::desk::{Desk, Then, ada, fresh_key, send_again};
+use crate::home::Home;
+
+/// Under `retry`: a lapse or a release would run the body again.
+const NOTE: Operation = Operation::new("mail", "note")
+    .lease(Duration::from_mins(5), OnLapse::Retry)
+    .record_failures();
+
+/// Overlaps: what is written as the first comes back as the second.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Cause {
+    Short { code: u32 },
+    Long { code: u32, detail: u32 },
+}
+
+#[derive(Debug, thiserror::Error, Failure)]
+enum NoteError {
+    #[error("{0}")]
+    #[failure(permanent)]
+    Refused(String),
+    #[error("{0:?}")]
+    #[failure(permanent)]
+    Caused(Cause),
+    #[error(transparent)]
+    Idempotency(#[from] Error),
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+/// Runs a body that comes to `end`; what the call and a retry of it are refused with.
+async fn refusals<H: Home>(
+    home: &H,
+    end: impl Fn() -> Result<String, NoteError> + Clone + Send + 'static,
+) -> (Error, Error) {
+    let key = fresh_key();
+    let ask = async || {
+        let end = end.clone();
+        let answer = NOTE
+            .run_leased_recording(&home.pool(), &key, &1, move |_| async move { end() })
+            .await;
+        match answer {
+            Err(NoteError::Idempotency(refusal)) => refusal,
+            other => panic!("not refused: {other:?}"),
+        }
+    };
+    let first = ask().await;
+    assert_eq!(home.status(&key).await, Some(Status::Unknown), "{first:?}");
+    (first, ask().await)
+}
+
+pub(crate) async fn a_result_that_cannot_be_kept_is_not_run_again<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Unstorable]), fresh_key());
+    let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refusal = sent.expect_err("it cannot be kept").refusal();
+    assert!(matches!(refusal, Error::NotStorable { .. }), "{refusal:?}");
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+    let told = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    assert_eq!(
+        told.expect_err("nobody knows").refusal().kind(),
+        ErrorKind::OutcomeUnknown
+    );
+    assert_eq!(desk.count(), 1);
+}
+
+pub(crate) async fn a_result_or_failure_that_the_database_refuses_is_not_run_again<H: Home>() {
+    let home = H::open().await;
+    home.refuse_long_payloads().await;
+    let long = || "x".repeat(1000);
+    for (first, again) in [
+        refusals(&home, move || Ok(long())).await,
+        refusals(&home, move || Err(NoteError::Refused(long()))).await,
+    ] {
+        assert!(matches!(first, Error::Database(_)), "{first:?}");
+        assert_eq!(again.kind(), ErrorKind::OutcomeUnknown, "{again:?}");
+    }
+}
+
+pub(crate) async fn a_failure_that_would_be_built_again_as_another_is_not_run_again<H: Home>() {
+    let home = H::open().await;
+    let long = || Err(NoteError::Caused(Cause::Long { code: 1, detail: 2 }));
+    let (first, again) = refusals(&home, long).await;
+    assert!(matches!(first, Error::NotStorable { .. }), "{first:?}");
+    assert_eq!(again.kind(), ErrorKind::OutcomeUnknown, "{again:?}");
+}
