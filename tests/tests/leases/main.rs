@@ -7,6 +7,7 @@ mod fence;
 mod home;
 mod killed;
 mod link;
+mod mysql_server;
 mod runs;
 mod shutdown;
 mod unkept;

@@ -16,7 +16,7 @@ use super::super::lease::{
     LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, decided,
 };
 use super::super::session::{Ask, CommitError, Entry};
-use super::{code, peek, row, rows, sql};
+use super::{code, fits, peek, row, rows, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Sighting};
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -118,6 +118,7 @@ impl LeaseStatements for MySqlConnection {
 
 /// Sends one statement; how many rows it met.
 async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Error> {
+    fits(conn, &text).await?;
     let done = conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
     Ok(done.rows_affected())
 }

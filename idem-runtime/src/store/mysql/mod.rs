@@ -174,7 +174,30 @@ impl Session for MySqlConnection {
 
 /// Sends statements in one message, and takes all their rows.
 async fn rows(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>, sqlx::Error> {
+    fits(conn, &text).await?;
     sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(conn).await
+}
+
+/// What every server takes unless it is set to less: its `net_buffer_length`, in bytes.
+const TAKEN: usize = 16 * 1024;
+
+/// Whether the server takes a message so long. It hangs up on a longer one, which would look like a
+/// link that failed, and be sent again and again.
+async fn fits(conn: &mut MySqlConnection, text: &str) -> Result<(), sqlx::Error> {
+    if text.len() < TAKEN {
+        return Ok(());
+    }
+    let limit = sqlx::raw_sql("SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes");
+    let limit: i64 = limit.fetch_one(conn).await?.try_get("bytes")?;
+    // One byte says that it is a query.
+    if usize::try_from(limit).is_ok_and(|limit| text.len() + 1 < limit) {
+        return Ok(());
+    }
+    let refused = format!(
+        "a statement of {} bytes is over the server's max_allowed_packet of {limit}",
+        text.len()
+    );
+    Err(sqlx::Error::Encode(refused.into()))
 }
 
 fn last(rows: Vec<MySqlRow>) -> Result<MySqlRow, Error> {

@@ -1,0 +1,94 @@
+//! What only a server of MySQL or MariaDB has: a limit to its packets, and a table asked for by name
+//! at each claim.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use idem_runtime::error::SchemaFault;
+use idem_runtime::policy::{Lease, OnLapse};
+use idem_runtime::record::Status;
+use idem_runtime::store::{Outcome, StoreLease};
+use idem_runtime::{Error, ErrorKind, Operation};
+use idem_tests::mysql::{Database, Options, Server};
+use serde_json::{Value, json};
+use sqlx::{MySqlConnection, Row as _};
+
+use crate::desk::fresh_key;
+use crate::home::{Home, MySql, mails};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
+    const NOTE: Operation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
+    let server = Server::start(&Options::new().set("max_allowed_packet", "1M"));
+    let server = server.expect("a server");
+    let home = MySql::furnish(Database::fresh_on(&server).await).await;
+    // Of one packet of the protocol, and of two.
+    for length in [1 << 20, 9 << 20] {
+        let (key, runs) = (fresh_key(), Arc::new(AtomicU32::new(0)));
+        let ask = async || {
+            let runs = Arc::clone(&runs);
+            let pool = home.pool();
+            let asked = NOTE.run_leased(&pool, &key, &1, move |_| async move {
+                runs.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, Error>("x".repeat(length))
+            });
+            asked.await.expect_err("it cannot be recorded")
+        };
+        let refusal = ask().await;
+        assert!(matches!(refusal, Error::Database(_)), "{refusal:?}");
+        assert_eq!(home.status(&key).await, Some(Status::Unknown));
+        assert_eq!(ask().await.kind(), ErrorKind::OutcomeUnknown);
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        // In a transaction, all is rolled back.
+        let atomic = Operation::new("mail", "log");
+        let body = async |_: &mut sqlx::MySqlTransaction<'_>| Ok::<_, Error>("x".repeat(length));
+        let other = fresh_key();
+        let refusal = atomic.run(&home.pool(), &other, &1, body).await;
+        assert!(matches!(refusal, Err(Error::Database(_))), "{refusal:?}");
+        assert_eq!(home.status(&other).await, None);
+    }
+}
+
+async fn claim(conn: &mut MySqlConnection) -> Result<Outcome<StoreLease, Value, Value>, Error> {
+    let lease = Lease::new(Duration::from_mins(5), OnLapse::Retry).expect("within bounds");
+    let store = mails().typed::<Value, Value>();
+    let mut bound = store.in_connection(conn);
+    bound
+        .begin_leased(&fresh_key(), "note", &json!(1), lease)
+        .await
+}
+
+/// How often this session has selected, and asked for a definition.
+async fn asked(conn: &mut MySqlConnection) -> (u64, u64) {
+    let text = "SHOW SESSION STATUS WHERE variable_name IN ('Com_select', 'Com_show_create_table')";
+    let rows = sqlx::raw_sql(text).fetch_all(conn).await;
+    let rows = rows.expect("the server answers");
+    let count = |name: &str| -> u64 {
+        let named = |row: &&sqlx::mysql::MySqlRow| row.get_unchecked::<String, _>(0) == name;
+        let row = rows.iter().find(named).expect("it is counted");
+        let value: String = row.get_unchecked(1);
+        value.parse().expect("a number")
+    };
+    (count("Com_select"), count("Com_show_create_table"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_found_fit_is_not_searched_again_at_each_claim_and_one_that_changed_is() {
+    let home = MySql::open().await;
+    let mut conn = home.database.connect().await;
+    assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
+    let (selects, definitions) = asked(&mut conn).await;
+    assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
+    // The look, and whether the table is the one that was found fit.
+    let expected = (selects + 1, definitions + 1);
+    assert_eq!(asked(&mut conn).await, expected);
+    home.run("ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)")
+        .await;
+    let refused = claim(&mut conn).await;
+    assert!(
+        matches!(refused, Err(Error::Schema(SchemaFault::NoArbiter { .. }))),
+        "{refused:?}"
+    );
+}
