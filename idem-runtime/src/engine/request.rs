@@ -38,7 +38,8 @@ pub struct Request {
     operation: Operation,
     key: Option<IdempotencyKey>,
     scope: Option<Scope>,
-    fields: RequestFields,
+    /// `None` until there is one.
+    fields: Option<RequestFields>,
     projection: Option<Vec<u8>>,
     fault: Option<Invalid>,
     identity: Option<Identity>,
@@ -57,7 +58,7 @@ impl Request {
             operation,
             key: None,
             scope: None,
-            fields: RequestFields::new(),
+            fields: None,
             projection: None,
             fault: None,
             identity: None,
@@ -87,7 +88,7 @@ impl Request {
 
     /// One compared parameter.
     pub fn field<V: Compared + ?Sized>(&mut self, name: &'static str, value: &V) {
-        if let Err(fault) = value.add_to(name, &mut self.fields) {
+        if let Err(fault) = value.add_to(name, self.fields.get_or_insert_default()) {
             self.fail(fault);
         }
     }
@@ -122,11 +123,11 @@ impl Request {
                 key,
             ));
             if self.operation.policy().fingerprint {
-                let fields = std::mem::take(&mut self.fields);
+                let fields = self.fields.take();
                 let canonical = self
                     .projection
                     .take()
-                    .unwrap_or_else(|| fields.into_canonical());
+                    .unwrap_or_else(|| fields.unwrap_or_default().into_canonical());
                 self.fingerprint = Fingerprint::compute(
                     FINGERPRINT_VERSION,
                     self.operation.namespace(),
@@ -205,6 +206,7 @@ impl Request {
             namespace: self.operation.namespace(),
             operation: self.operation.name(),
             request: self.canonical.as_deref(),
+            fingerprint: self.fingerprint,
             expiry: self.operation.policy().expiry,
             lessee: None,
         }

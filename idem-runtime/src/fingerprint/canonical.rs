@@ -1,29 +1,46 @@
 //! Canonical JSON, written in one buffer.
 
+use std::cmp::Ordering;
+
 use super::fault::Fault;
+use super::plain;
 use crate::error::Reason;
 
 /// Builds canonical JSON in one buffer.
 ///
-/// The members of an object are written in the order they arrive and put into order in place
-/// when the object is closed. What that needs to know of the objects still open is kept on two
-/// stacks, so that nesting costs no allocation of its own.
+/// The members of an object are written in the order they arrive. Where that is not the order of
+/// their names, they are lined up anew behind the text, and moved back over it, when the object is
+/// closed. What that needs to know of the objects still open is kept on two stacks, so that nesting
+/// costs no allocation of its own.
+///
+/// The text is hashed when it is whole and not while it is written, because its length is hashed
+/// before it (see [`Fingerprint::compute`](super::Fingerprint::compute)).
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) out: Vec<u8>,
-    /// The names of the members of open objects, as they are before escaping: escaped text
-    /// sorts differently.
+    /// The names of the members of open objects that the program's text does not hold, as they are
+    /// before escaping: escaped text sorts differently.
     pub(super) names: String,
     members: Vec<Member>,
-    /// Where an object's members are lined up anew.
-    sorted: Vec<u8>,
 }
 
-/// One member of an open object: where its name is in `names`, and where it is in `out`.
+/// One member of an open object.
 #[derive(Clone, Copy)]
 struct Member {
-    name: (usize, usize),
+    /// The first eight bytes of its name, which tell most names apart.
+    head: u64,
+    name: Name,
+    /// Where it is in `out`.
     text: (usize, usize),
+}
+
+/// The name of a member.
+#[derive(Clone, Copy)]
+enum Name {
+    /// A struct's field.
+    Field(&'static str),
+    /// Where it is in `names`.
+    Kept(usize, usize),
 }
 
 /// Where an open object begins, on each stack.
@@ -37,11 +54,21 @@ pub(super) struct Object {
 pub(super) struct Entry {
     /// The ends of the stacks without this member.
     before: Object,
+    name: Name,
     text: usize,
     value: usize,
 }
 
 impl Writer {
+    /// With room for the request of an ordinary call.
+    pub(super) fn new() -> Self {
+        Self {
+            out: Vec::with_capacity(1024),
+            names: String::new(),
+            members: Vec::with_capacity(16),
+        }
+    }
+
     pub(super) fn string(&mut self, text: &str) {
         escape(&mut self.out, text);
     }
@@ -70,14 +97,26 @@ impl Writer {
             name: start,
             ..self.ends()
         };
-        if self.out.len() > object.text {
-            self.out.push(b',');
-        }
-        let text = self.out.len();
+        let text = self.separate(object);
         escape(&mut self.out, &self.names[start..]);
         self.out.push(b':');
         Entry {
             before,
+            name: Name::Kept(start, self.names.len()),
+            text,
+            value: self.out.len(),
+        }
+    }
+
+    /// Begins the member of a struct's field.
+    pub(super) fn field(&mut self, object: &Object, name: &'static str) -> Entry {
+        let before = self.ends();
+        let text = self.separate(object);
+        escape(&mut self.out, name);
+        self.out.push(b':');
+        Entry {
+            before,
+            name: Name::Field(name),
             text,
             value: self.out.len(),
         }
@@ -86,7 +125,8 @@ impl Writer {
     /// Ends a member: its value has been written.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.members.push(Member {
-            name: (entry.before.name, self.names.len()),
+            head: head(entry.name.of(&self.names)),
+            name: entry.name,
             text: (entry.text, self.out.len()),
         });
     }
@@ -111,18 +151,18 @@ impl Writer {
     pub(super) fn has(&self, object: &Object, name: &str) -> bool {
         self.members[object.member..]
             .iter()
-            .any(|member| self.name(member) == name)
+            .any(|member| member.name.of(&self.names) == name)
     }
 
     /// Ends an object.
     pub(super) fn close(&mut self, object: &Object) -> Result<(), Fault> {
-        self.sort(object);
-        let twice = self.members[object.member..]
-            .windows(2)
-            .find(|pair| self.name(&pair[0]) == self.name(&pair[1]));
-        if let Some([member, ..]) = twice {
-            let name = self.name(member).to_owned();
-            return Err(Fault::new(Reason::Duplicate(name)));
+        if self.sort(object) {
+            let members = &self.members[object.member..];
+            let same = |pair: &&[Member]| pair[0].cmp(&pair[1], &self.names).is_eq();
+            if let Some([member, ..]) = members.windows(2).find(same) {
+                let name = member.name.of(&self.names).to_owned();
+                return Err(Fault::new(Reason::Duplicate(name)));
+            }
         }
         self.members.truncate(object.member);
         self.names.truncate(object.name);
@@ -130,33 +170,29 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the members of an object into the order of their names.
-    pub(super) fn sort(&mut self, object: &Object) {
+    /// Puts the members of an object into the order of their names. Says whether there was anything
+    /// to do: where each name comes after the one before it, none is there twice.
+    pub(super) fn sort(&mut self, object: &Object) -> bool {
         let Self {
             out,
             names,
             members,
-            sorted,
         } = self;
         let members = &mut members[object.member..];
-        let name = |member: &Member| &names[member.name.0..member.name.1];
-        if members.is_sorted_by_key(name) {
-            return;
+        if members.is_sorted_by(|a, b| a.cmp(b, names).is_lt()) {
+            return false;
         }
-        members.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        sorted.clear();
-        for member in members {
-            if !sorted.is_empty() {
-                sorted.push(b',');
-            }
-            sorted.extend_from_slice(&out[member.text.0..member.text.1]);
-        }
-        out.truncate(object.text);
-        out.extend_from_slice(sorted);
+        members.sort_unstable_by(|a, b| a.cmp(b, names));
+        line_up(out, object.text, members);
+        true
     }
 
-    fn name(&self, member: &Member) -> &str {
-        &self.names[member.name.0..member.name.1]
+    /// The comma before another member; where the member begins.
+    fn separate(&mut self, object: &Object) -> usize {
+        if self.out.len() > object.text {
+            self.out.push(b',');
+        }
+        self.out.len()
     }
 
     fn ends(&self) -> Object {
@@ -168,17 +204,53 @@ impl Writer {
     }
 }
 
+impl Name {
+    fn of<'n>(&self, names: &'n str) -> &'n str {
+        match *self {
+            Self::Field(name) => name,
+            Self::Kept(start, end) => &names[start..end],
+        }
+    }
+}
+
+impl Member {
+    fn cmp(&self, other: &Self, names: &str) -> Ordering {
+        let heads = self.head.cmp(&other.head);
+        heads.then_with(|| self.name.of(names).cmp(other.name.of(names)))
+    }
+}
+
+/// The first eight bytes of a name as a number, which compares as they do. A shorter name is filled
+/// up with zeros: it comes before those that go on.
+fn head(name: &str) -> u64 {
+    plain::word(name.as_bytes()).swap_bytes()
+}
+
+/// Puts the text of an object that begins at `start` into the order of its members.
+fn line_up(out: &mut Vec<u8>, start: usize, members: &[Member]) {
+    let end = out.len();
+    out.reserve(end - start);
+    for member in members {
+        if out.len() > end {
+            out.push(b',');
+        }
+        out.extend_from_within(member.text.0..member.text.1);
+    }
+    out.copy_within(end.., start);
+    out.truncate(end);
+}
+
 /// Writes a JSON string.
 fn escape(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    out.reserve(rest.len() + 2);
     out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut done = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[done..at]);
-        done = at + 1;
+    loop {
+        let (clean, others) = rest.split_at(plain::len(rest));
+        out.extend_from_slice(clean);
+        let [byte, behind @ ..] = others else {
+            break;
+        };
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -192,7 +264,7 @@ fn escape(out: &mut Vec<u8>, text: &str) {
                 out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
             }
         }
+        rest = behind;
     }
-    out.extend_from_slice(&bytes[done..]);
     out.push(b'"');
 }

@@ -156,8 +156,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Fault> {
-        let entry = self.writer.entry(&self.object, name);
+    fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
+        let entry = self.writer.field(&self.object, name);
         value.serialize(&mut *self.writer)?;
         self.writer.keep_unless_null(&entry);
         Ok(())

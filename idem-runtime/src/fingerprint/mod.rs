@@ -42,6 +42,7 @@ mod compound;
 mod fault;
 mod name;
 mod number;
+mod plain;
 mod request;
 mod serializer;
 mod text;
@@ -139,7 +140,7 @@ impl fmt::Debug for Fingerprint {
 /// is no text, two members of an object have one name, a number is not finite or its power
 /// of ten exceeds 64 bits, or a `RawValue` is refused as by [`canonical_text`].
 pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Invalid> {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     match value.serialize(&mut writer) {
         Ok(()) => Ok(writer.out),
         Err(fault) => Err(fault.of(Field::Request)),
@@ -164,7 +165,7 @@ pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Inval
 /// [`Invalid`] naming [`Field::Request`] when the text is not such JSON, or a number's power
 /// of ten exceeds 64 bits.
 pub fn canonical_text(json: &[u8]) -> Result<Vec<u8>, Invalid> {
-    let mut writer = Writer::default();
+    let mut writer = Writer::new();
     match text::write(&mut writer, json) {
         Ok(()) => Ok(writer.out),
         Err(fault) => Err(fault.of(Field::Request)),

@@ -20,7 +20,7 @@ pub struct RequestFields {
 impl RequestFields {
     /// No parameters yet.
     pub fn new() -> Self {
-        let mut writer = Writer::default();
+        let mut writer = Writer::new();
         let object = writer.open();
         Self { writer, object }
     }
@@ -41,7 +41,7 @@ impl RequestFields {
         if self.writer.has(&self.object, name) {
             return Err(Invalid::new(parameter, Reason::Duplicate(name.to_owned())));
         }
-        let entry = self.writer.entry(&self.object, name);
+        let entry = self.writer.field(&self.object, name);
         match value.serialize(&mut self.writer) {
             Ok(()) => {
                 self.writer.keep_unless_null(&entry);

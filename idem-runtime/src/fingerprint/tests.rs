@@ -1,6 +1,7 @@
 //! Canonical forms and fingerprints.
 
 mod number;
+mod order;
 mod property;
 mod request;
 mod text;

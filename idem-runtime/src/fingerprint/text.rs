@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::canonical::Writer;
 use super::fault::Fault;
 use super::number::Decimal;
+use super::plain;
 use crate::error::Reason;
 
 /// How deep arrays and objects may nest in JSON text.
@@ -143,17 +144,12 @@ impl<'a> Scanner<'a> {
         let mut start = self.at;
         loop {
             let rest = self.rest();
-            let plain = rest
-                .iter()
-                .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '));
-            let Some(plain) = plain else {
-                self.at = self.text.len();
-                return Err(self.fault("a string without an end"));
-            };
+            let plain = plain::len(rest);
             self.at += plain;
             let piece = &self.text[start..self.at];
-            match rest[plain] {
-                b'"' => {
+            match rest.get(plain) {
+                None => return Err(self.fault("a string without an end")),
+                Some(b'"') => {
                     self.at += 1;
                     if decoded.is_empty() {
                         return Ok(Cow::Borrowed(piece));
@@ -161,12 +157,12 @@ impl<'a> Scanner<'a> {
                     decoded.push_str(piece);
                     return Ok(Cow::Owned(decoded));
                 }
-                b'\\' => {
+                Some(b'\\') => {
                     decoded.push_str(piece);
                     decoded.push(self.escape()?);
                     start = self.at;
                 }
-                _ => return Err(self.fault("a control character in a string")),
+                Some(_) => return Err(self.fault("a control character in a string")),
             }
         }
     }

@@ -1,0 +1,98 @@
+//! The stretch of a string that JSON takes as it is, eight bytes at a time.
+
+/// Bytes in a word, and bits in a byte.
+const WORD: usize = 8;
+
+/// How many bytes come before the first that is a quote, a backslash or a control character.
+pub(super) fn len(bytes: &[u8]) -> usize {
+    let (words, tail) = bytes.as_chunks::<WORD>();
+    for (index, word) in words.iter().enumerate() {
+        let marks = marks(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return index * WORD + first(marks);
+        }
+    }
+    let done = words.len() * WORD;
+    if tail.is_empty() {
+        return done;
+    }
+    // The last eight bytes, of which those read before are known to be good.
+    if let Some(word) = bytes.last_chunk::<WORD>() {
+        let marks = marks(u64::from_le_bytes(*word));
+        return if marks == 0 {
+            bytes.len()
+        } else {
+            bytes.len() - WORD + first(marks)
+        };
+    }
+    // The zeros behind it are marked, too.
+    first(marks(word(tail)) | 1 << (tail.len() * WORD))
+}
+
+/// The first eight bytes as a number, the first the lowest; zeros where there are fewer.
+pub(super) fn word(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.first_chunk() {
+        return u64::from_le_bytes(*word);
+    }
+    if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        // Where the two overlap, they agree.
+        let high = u64::from(u32::from_le_bytes(*high)) << ((bytes.len() - 4) * 8);
+        return u64::from(u32::from_le_bytes(*low)) | high;
+    }
+    let each = |word, &byte| word << 8 | u64::from(byte);
+    bytes.iter().rev().fold(0, each)
+}
+
+/// The index of the first byte that is marked, if one is.
+fn first(marks: u64) -> usize {
+    marks.trailing_zeros() as usize / WORD
+}
+
+/// Sets the highest bit of each byte that is a quote, a backslash or a control character, up to the
+/// first such byte; what is set above it means nothing, because the subtractions may borrow there.
+fn marks(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; WORD]);
+    const HIGHEST: u64 = ONES << 7;
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes;
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    (below(word, b' ') | equal(b'"') | equal(b'\\')) & HIGHEST
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::len;
+
+    fn slowly(bytes: &[u8]) -> usize {
+        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
+        bytes.iter().position(special).unwrap_or(bytes.len())
+    }
+
+    #[test]
+    fn each_byte_is_judged_by_itself_at_each_place() {
+        for length in 1..=20 {
+            for at in 0..length {
+                for byte in 0..=u8::MAX {
+                    let mut bytes = vec![b'a'; length];
+                    bytes[at] = byte;
+                    assert_eq!(len(&bytes), slowly(&bytes), "{bytes:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_stretch_ends_where_a_slow_look_ends_it(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(len(&bytes), slowly(&bytes));
+        }
+
+        #[test]
+        fn of_bytes_that_are_special_or_nearly_so_too(
+            bytes in prop::collection::vec(prop::sample::select(&b"\x00\x1f !\"#[\\]\x7f\x80\xa2\xdc\xff"[..]), 0..40)
+        ) {
+            prop_assert_eq!(len(&bytes), slowly(&bytes));
+        }
+    }
+}
