@@ -5,7 +5,7 @@
 //! that skipped the comparison.
 
 use crate::error::{Error, Mismatch};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
@@ -44,6 +44,8 @@ pub(crate) struct Question<'a> {
     pub(crate) operation: &'a str,
     /// The canonical JSON of the request; `None` if the operation compares none.
     pub(crate) request: Option<&'a [u8]>,
+    /// Its fingerprint by this build's own version, if that is known already.
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// How a record past its retention is read.
     pub(crate) expiry: Expiry,
     /// Who asks for a lease; `None` in atomic mode, which takes no lapsed lease over.
@@ -182,18 +184,7 @@ pub(crate) fn unknown(record: &Record) -> Error {
 /// record names.
 fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>, Error> {
     let submitted = match question.request {
-        Some(request) => Some(
-            Fingerprint::compute(
-                record.fingerprint_version,
-                question.namespace,
-                question.operation,
-                request,
-            )
-            .ok_or(Error::UnknownState {
-                what: "fingerprint version",
-                value: i64::from(record.fingerprint_version),
-            })?,
-        ),
+        Some(request) => Some(submitted(record.fingerprint_version, question, request)?),
         None => None,
     };
     let same_request = match (record.fingerprint, submitted) {
@@ -210,4 +201,17 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
     Ok(Some(mismatch))
+}
+
+/// The fingerprint of what is asked, by the algorithm of a version.
+fn submitted(version: i16, question: Question<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
+    match question.fingerprint {
+        Some(fingerprint) if version == FINGERPRINT_VERSION => Ok(fingerprint),
+        _ => Fingerprint::compute(version, question.namespace, question.operation, request).ok_or(
+            Error::UnknownState {
+                what: "fingerprint version",
+                value: i64::from(version),
+            },
+        ),
+    }
 }

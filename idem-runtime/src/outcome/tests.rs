@@ -16,6 +16,7 @@ fn question(request: Option<&[u8]>, expiry: Expiry) -> Question<'_> {
         namespace: "payments",
         operation: "pay",
         request,
+        fingerprint: None,
         expiry,
         lessee: None,
     }
@@ -152,6 +153,37 @@ fn an_operation_that_stopped_comparing_keeps_its_old_keys() {
         ask(Some(uncompared), Lock::Granted),
         Decision::Replay(_)
     ));
+}
+
+#[test]
+fn a_fingerprint_that_is_known_already_decides_as_the_request_does() {
+    for request in [REQUEST, b"{}"] {
+        let known = Question {
+            fingerprint: Fingerprint::compute(FINGERPRINT_VERSION, "payments", "pay", request),
+            ..question(Some(request), Expiry::Replay)
+        };
+        let decision = ask_with(Some(record(Status::Completed)), Lock::Granted, known);
+        assert_eq!(
+            matches!(decision, Decision::Replay(_)),
+            request == REQUEST,
+            "{decision:?}"
+        );
+    }
+}
+
+#[test]
+fn a_fingerprint_that_is_known_already_is_none_of_another_version() {
+    let mut newer = record(Status::Completed);
+    newer.fingerprint_version = FINGERPRINT_VERSION + 1;
+    let known = Question {
+        fingerprint: newer.fingerprint,
+        ..question(Some(REQUEST), Expiry::Replay)
+    };
+    let decision = ask_with(Some(newer), Lock::Granted, known);
+    assert!(
+        matches!(decision, Decision::Refuse(Error::UnknownState { .. })),
+        "{decision:?}"
+    );
 }
 
 #[test]

@@ -93,6 +93,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             namespace: self.store.namespace.as_str(),
             operation,
             request: Some(&canonical),
+            fingerprint: None,
             expiry: self.store.expiry,
             lessee: None,
         };

@@ -76,21 +76,19 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         let canonical = canonical_json(request)?;
         let namespace = self.store.namespace.as_str();
         let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
+        let fingerprint =
+            Fingerprint::compute(FINGERPRINT_VERSION, namespace, operation, &canonical);
         let terms = Terms {
             question: Question {
                 namespace,
                 operation,
                 request: Some(&canonical),
+                fingerprint,
                 expiry: self.store.expiry,
                 lessee: None,
             },
             lease,
-            fingerprint: Fingerprint::compute(
-                FINGERPRINT_VERSION,
-                namespace,
-                operation,
-                &canonical,
-            ),
+            fingerprint,
             request: Some(&canonical),
         };
         match claim(self.conn, &ask, &terms).await.map_err(certain)? {

@@ -112,6 +112,7 @@ impl World {
             namespace: "n",
             operation: "o",
             request: None,
+            fingerprint: None,
             expiry: Expiry::Replay,
             lessee: Some(Lessee {
                 attempt_id: attempt(self.id(who)),
