@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::key::{IdempotencyKey, Namespace, Scope};
+use crate::key::{IdempotencyKey, Namespace, Scope, hex};
 
 /// The primary key of a record.
 #[derive(Clone, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Mark {
 impl fmt::Display for Mark {
     /// 32 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::lower(&self.0))
     }
 }
 

@@ -21,16 +21,16 @@ where
 
 /// Encodes; [`prove`] is the other half.
 pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>, Error> {
-    let bytes =
-        serde_json::to_vec(value).map_err(|error| unstorable::<T>(operation, error.to_string()))?;
+    let text = serde_json::to_string(value)
+        .map_err(|error| unstorable::<T>(operation, error.to_string()))?;
     // JSON has no NaN and no infinities: serde_json writes `null` for them.
-    if bytes.windows(4).any(|word| word == b"null")
+    if text.contains("null")
         && canonical_json(value).is_err_and(|invalid| *invalid.reason() == Reason::NotFinite)
     {
         let message = "a number in it is infinite or not a number, which JSON cannot hold";
         return Err(unstorable::<T>(operation, message.to_owned()));
     }
-    Ok(bytes)
+    Ok(text.into_bytes())
 }
 
 /// Decodes what is about to be recorded and encodes it again. What then differs would differ in
@@ -87,6 +87,14 @@ fn unstorable<T>(operation: &str, message: String) -> Error {
 
 /// Decodes what an operation recorded; says where it stopped.
 pub(crate) fn decode<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Result<T, Error> {
+    // To know the place of a fault costs as much again: that way is gone where there is one.
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Ok(value),
+        Err(_) => decode_saying_where(operation, bytes),
+    }
+}
+
+fn decode_saying_where<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Result<T, Error> {
     let incompatible = |path: String, error: serde_json::Error| Error::IncompatibleState {
         operation: operation.to_owned(),
         type_name: std::any::type_name::<T>(),
