@@ -65,6 +65,19 @@ pub(crate) fn provide_curl() -> Outcome {
     install(&["curl"])
 }
 
+/// Sees to valgrind, which counts instructions.
+pub(crate) fn provide_valgrind() -> Outcome {
+    let valgrind = || works(Command::new("valgrind"));
+    if !valgrind() {
+        install(&["valgrind"])?;
+    }
+    if valgrind() {
+        Ok(())
+    } else {
+        Err("there is no working `valgrind`, although it is installed".into())
+    }
+}
+
 /// Sees to a browser, which presses the buttons of the example's page.
 pub(crate) fn provide_chromium() -> Outcome {
     if works(Command::new("chromium")) {

@@ -4,6 +4,7 @@ mod bench;
 mod cargo;
 mod check;
 mod cluster;
+mod cost;
 mod deny;
 mod features;
 mod fuzz;
@@ -28,6 +29,8 @@ commands:
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, and a checker of what is left (`torture help`)
   cluster         a Galera cluster of three MariaDB servers, to try things on by hand
+  cost [--bless]  what a call costs in instructions and allocations, against tests/cost/bounds.txt
+                  (`--time`: how long a fingerprint takes here)
   bench compile   what the attribute costs a build, against handlers written by hand
   fuzz [--seconds N] [target]
                   search for bytes that break a law of fuzz/, a minute each
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
         Some((command, [])) if command == "cluster" => cluster::run(),
+        Some((command, options)) if command == "cost" => cost::run(options),
         Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
         Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),

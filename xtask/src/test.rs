@@ -8,7 +8,7 @@ use std::process::Command;
 use idem_tests_cluster::{Binaries, Cluster, Options, Template, mariadb};
 
 use crate::cargo::{APART, Steps, cargo, has, workspace};
-use crate::{Outcome, machine};
+use crate::{Outcome, cost, machine};
 
 /// Runs everything, or of the unit and integration tests those whose name contains a filter.
 pub(crate) fn run(filters: &[String]) -> Outcome {
@@ -16,6 +16,7 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_curl()?;
     machine::provide_chromium()?;
     machine::provide_pgbouncer()?;
+    machine::provide_valgrind()?;
     let newest = machine::provide_postgres_18()?;
     let server = Server::for_the_run(newest)?;
     let mut steps = Steps::default();
@@ -24,13 +25,14 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
         for member in APART {
             steps.take(server.tell(tests().args(["--package", member])));
         }
+        steps.take(server.tell(&mut cost::command()));
     }
     // The examples themselves, which a test of them runs: without a harness, and not all commands
     // below build them so.
     steps.take(workspace(cargo().args(["build", "--examples"])));
     // Last, so that the run closes with the count of what most people mean by "the tests".
     let mut command = tests();
-    workspace(&mut command);
+    workspace(&mut command).args(["--exclude", cost::MEMBER]);
     if !has_nextest() {
         command.arg("--");
     }

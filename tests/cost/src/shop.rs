@@ -1,0 +1,62 @@
+//! A handler whose body is one INSERT, and the same transaction without the library.
+
+use idem_runtime::{IdempotencyKey, idempotent};
+use serde::{Deserialize, Serialize};
+use sqlx::{PgPool, PgTransaction};
+
+use crate::order::Order;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Receipt {
+    number: i64,
+    customer: i64,
+    status: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OrderError {
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Idempotency(#[from] idem_runtime::Error),
+}
+
+pub(crate) async fn create(pool: &PgPool) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(
+        "CREATE TABLE placed (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, customer bigint NOT NULL)",
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+#[idempotent(namespace = "shop")]
+pub(crate) async fn place_order(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    order: &Order,
+) -> Result<Receipt, OrderError> {
+    Ok(place(tx, order).await?)
+}
+
+pub(crate) async fn place_order_by_hand(
+    pool: &PgPool,
+    order: &Order,
+) -> Result<Receipt, sqlx::Error> {
+    let mut tx = pool.begin().await?;
+    let receipt = place(&mut tx, order).await?;
+    tx.commit().await?;
+    Ok(receipt)
+}
+
+async fn place(tx: &mut PgTransaction<'_>, order: &Order) -> Result<Receipt, sqlx::Error> {
+    let number = sqlx::query_scalar("INSERT INTO placed (customer) VALUES ($1) RETURNING number")
+        .bind(order.customer)
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(Receipt {
+        number,
+        customer: order.customer,
+        status: "placed".to_owned(),
+    })
+}

@@ -1,0 +1,45 @@
+//! `cargo xtask cost`: what a call costs the process that makes it, against the committed bounds.
+
+use std::process::Command;
+
+use idem_tests_cluster::Binaries;
+
+use crate::cargo::{cargo, run as run_command};
+use crate::{Outcome, machine};
+
+/// Counts mean something only of an optimised build, so this member is built and tested by itself.
+pub(crate) const MEMBER: &str = "idem-tests-cost";
+
+/// Compares with the bounds, makes what is measured the bounds, or only takes the time.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let mut command = command();
+    match arguments {
+        [] => {}
+        [flag] if flag == "--bless" => {
+            command.env("IDEM_COST", "overwrite");
+        }
+        [flag] if flag == "--time" => {
+            return run_command(cargo().args([
+                "run",
+                "--release",
+                "--package",
+                MEMBER,
+                "--",
+                flag,
+            ]));
+        }
+        _ => return Err("usage: cargo xtask cost [--bless | --time]".into()),
+    }
+    machine::provide_compiler()?;
+    machine::provide_valgrind()?;
+    let binaries = machine::provide_postgres()?;
+    run_command(command.env(Binaries::VARIABLES[0], binaries.dir()))
+}
+
+/// The command that measures and compares. It prints the figures even if all is well.
+pub(crate) fn command() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--release", "--package", MEMBER]);
+    command.args(["--", "--nocapture"]);
+    command
+}
