@@ -80,10 +80,15 @@ pub(super) async fn attempt<'u, DB: Backend>(
     let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
     unit.state.irreplaceable = home.ends_with_connections;
     let declined = unit.state.declined.take();
-    let mut ask = identity.map(|identity| Ask {
-        home,
-        declined,
-        ..Ask::new(operation.table_name(), identity)
+    let table = operation.table_name();
+    let known = &mut unit.state.mark;
+    let mut ask = identity.map(|identity| {
+        let mark = *known.get_or_insert_with(|| identity.mark(table));
+        Ask {
+            home,
+            declined,
+            ..Ask::marked(table, identity, mark)
+        }
     });
 
     let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::source::{Begin, From, Source, TransactionParam};
 use crate::error::Error;
+use crate::identity::Mark;
 use crate::store::{Backend, Declined};
 
 /// Owns what a call holds of the database.
@@ -41,6 +42,8 @@ pub(crate) struct State {
     pub(crate) unfit: u32,
     /// Whether a BEGIN that failed may have left something on the connection.
     pub(crate) unclear: bool,
+    /// The mark of the call's identity, made at its first attempt.
+    pub(crate) mark: Option<Mark>,
     /// Why the last attempt could not begin and claim in one message.
     pub(crate) declined: Option<Declined>,
     /// An error to answer with once the caller's connection is clear of what was begun on it.

@@ -39,6 +39,10 @@ pub struct Ask {
     )]
     pub(crate) met: bool,
     /// Why the last attempt could not open its unit of work in one message, if it tried.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(dead_code, reason = "only PostgreSQL runs several statements in one message")
+    )]
     pub(crate) declined: Option<Declined>,
 }
 
@@ -84,8 +88,17 @@ impl Ask {
     ) -> Self {
         let table = table.into();
         let mark = identity.mark(&table);
+        Self::marked(table, identity, mark)
+    }
+
+    /// The same, of an identity whose mark for this table is known.
+    pub(crate) fn marked(
+        table: impl Into<std::borrow::Cow<'static, str>>,
+        identity: Identity,
+        mark: Mark,
+    ) -> Self {
         Self {
-            table,
+            table: table.into(),
             identity,
             mark,
             attempt_id: AttemptId::random(),
