@@ -22,7 +22,7 @@ pub enum Sealed<'c, DB: Backend> {
     Rival(Transaction<'c, DB>),
     /// Refused before COMMIT; to be rolled back.
     Refused(Transaction<'c, DB>, Error),
-    /// COMMIT was sent.
+    /// COMMIT was sent; or the connection is of no further use.
     Failed(CommitError),
 }
 

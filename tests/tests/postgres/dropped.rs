@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
-use idem_tests::postgres::payments::{Paid, Pay, PayError, fail_to_pay, pay};
+use idem_tests::gate::{Gate, Place};
+use idem_tests::postgres::payments::{Paid, Pay, PayError, fail_to_pay, pay, pay_patiently};
 use idem_tests::postgres::{Observer, Shop, fresh_key};
 use idem_tests::proxy::Proxy;
 use sqlx::postgres::PgTransaction;
@@ -105,6 +106,68 @@ async fn dropped_at_every_await_on_a_pool_of_one() {
         done.is_some()
     });
 }
+
+/// The first call on a connection verifies the table and tells the server its statements.
+#[tokio::test]
+async fn dropped_at_every_await_on_a_connection_that_is_new() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        counter.pool = counter.shop.pool_by(1, counter.link.options());
+        drop(counter.pool.acquire().await.expect("a connection"));
+        let done = polled(pay(&counter.pool, &key, &CMD), polls, moment).await;
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+/// Whether the first message raises or not: the call takes the plain path.
+#[tokio::test]
+async fn dropped_at_every_await_where_the_isolation_is_stricter() {
+    let mut counter = Counter::open().await;
+    let options = counter.link.options();
+    let stricter = [("default_transaction_isolation", "serializable")];
+    counter.pool = counter.shop.pool_by(1, options.options(stricter));
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let done = polled(pay(&counter.pool, &key, &CMD), polls, moment).await;
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+/// While another attempt runs, until it has ended: the waiter looks, parts with its connection and
+/// comes back.
+#[tokio::test]
+async fn a_waiter_dropped_at_every_await() {
+    let mut counter = Counter::open().await;
+    at_every_await!(|moment, polls, at| {
+        let key = fresh_key();
+        let rival = {
+            let gate = Gate::at(key.as_str(), Place::AfterWrite);
+            let (pool, asked) = (counter.shop.pool.clone(), key.clone());
+            let rival = tokio::spawn(async move { pay(&pool, &asked, &CMD).await.is_ok() });
+            gate.entered().await;
+            let done = polled(
+                pay_patiently(&counter.pool, &key, &CMD),
+                polls.min(WAITS),
+                moment,
+            );
+            let done = done.await.is_some();
+            drop(gate);
+            assert!(!done, "{at}: the rival has not ended");
+            rival
+        };
+        let left = polls.saturating_sub(WAITS);
+        let done = polled(pay_patiently(&counter.pool, &key, &CMD), left, moment).await;
+        assert!(rival.await.expect("it ends"), "{at}");
+        counter.settled(&key, at).await;
+        done.is_some()
+    });
+}
+
+/// More waits than one look at a running key has.
+const WAITS: usize = 12;
 
 #[tokio::test]
 async fn a_replay_dropped_at_every_await() {

@@ -9,6 +9,7 @@ mod dropped;
 mod failover;
 mod failures;
 mod fused;
+mod fused_faults;
 mod isolation;
 mod keys;
 mod killed;

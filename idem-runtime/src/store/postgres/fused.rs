@@ -65,7 +65,10 @@ pub(super) fn is_on(options: Option<&str>) -> bool {
     let set = options
         .unwrap_or_default()
         .split_ascii_whitespace()
-        .filter_map(|word| word.trim_start_matches('-').strip_prefix("idem.fused="))
+        .filter_map(|word| {
+            let joined = word.strip_prefix("-c").unwrap_or(word);
+            joined.trim_start_matches('-').strip_prefix("idem.fused=")
+        })
         .next_back();
     set.is_none_or(|value| matches!(value, "on" | "true" | "yes" | "1"))
 }
@@ -118,15 +121,15 @@ fn declined(error: sqlx::Error) -> Result<Declined, Error> {
 }
 
 /// After a first message that raised because of a record or a lock: rolls back and looks up, in one
-/// message. `None` if the record has gone since.
+/// message. `None` if the record has gone since, or the server will not look: then the plain path says why.
 pub(super) async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
     let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&ask.table).look);
     identity(&mut text, ask);
     text.push(')');
-    let row = conn
-        .fetch_one(sqlx::raw_sql(AssertSqlSafe(text)))
-        .await
-        .map_err(code::fold)?;
+    let row = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
+        Err(error) if code::raised(&error).is_some() => return Ok(None),
+        row => row.map_err(code::fold)?,
+    };
     let (mut seen, _) = seen(&row)?;
     if seen.record.is_none() {
         if ask.declined != Some(Declined::InFlight) {
@@ -164,9 +167,20 @@ pub(super) async fn seal<'c>(
         Some(error) if before == 0 => {
             Sealed::Failed(CommitError::RolledBack(code::fold_commit(error)))
         }
+        Some(error) if is_useless(&error) => {
+            // Handed back, the connection would go on to claim and never to record: it stays armed.
+            let _ = tx.rollback().await;
+            Sealed::Failed(CommitError::RolledBack(code::fold(error)))
+        }
         Some(error) if code::is_our_conflict(&error, &held.ask.table) => Sealed::Rival(tx),
         Some(error) => Sealed::Refused(tx, refusal(error)),
     }
+}
+
+/// Whether the record's statement is gone from this connection, or the table does not bear it any more
+/// (a rule): the claim's is still there, and would not tell.
+fn is_useless(error: &sqlx::Error) -> bool {
+    matches!(code::raised(error).as_deref(), Some("26000" | "0A000"))
 }
 
 /// Why the record was not written.

@@ -63,6 +63,7 @@ fn the_last_of_the_options_says_whether_units_are_fused() {
     assert!(is_on(Some("-c geqo=off")));
     assert!(!is_on(Some("-c geqo=off -c idem.fused=off")));
     assert!(!is_on(Some("--idem.fused=off")));
+    assert!(!is_on(Some("-cidem.fused=off")));
     assert!(is_on(Some("-c idem.fused=off -c idem.fused=on")));
     assert!(!is_on(Some("-c idem.fused=of")));
 }
