@@ -4,7 +4,8 @@
 //! may already run on the machine. It ends with the process that started it, whatever ends that
 //! process: a shell of its own keeps it (`keeper.sh`), reads the orders from a pipe, and takes
 //! the server and the directory down once the other end of the pipe is closed. A [`Bouncer`] is a
-//! pooler in front of it, kept the same way (`bouncer.sh`).
+//! pooler in front of it, kept the same way (`bouncer.sh`). A [`Wire`] is the way to a server, with a latency,
+//! and counts round trips.
 //!
 //! Everything here blocks. A start takes some tenths of a second, of which the slow part,
 //! `initdb`, is done once and copied from then on (see [`Template`]).
@@ -17,6 +18,7 @@ mod keeper;
 pub mod mariadb;
 mod options;
 mod template;
+mod wire;
 
 pub use account::is_root;
 pub use binaries::Binaries;
@@ -24,3 +26,4 @@ pub use bouncer::Bouncer;
 pub use cluster::Cluster;
 pub use options::Options;
 pub use template::Template;
+pub use wire::Wire;
