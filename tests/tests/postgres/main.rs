@@ -5,6 +5,7 @@ mod caller_transaction;
 mod comparison;
 mod conflict;
 mod connections;
+mod cost;
 mod dropped;
 mod failover;
 mod failures;
