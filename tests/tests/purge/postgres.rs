@@ -77,6 +77,36 @@ async fn a_sweep_deletes_all_that_has_expired_in_batches_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_sweep_does_not_read_what_has_not_expired() {
+    const LIVE: i64 = 5_000;
+    let (database, mut conn) = database(25).await;
+    let live = format!(
+        "INSERT INTO idem_record (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, \
+           codec, namespace, scope, key, operation, result) \
+         SELECT now(), now() + interval '1 day', gen_random_uuid(), 1, 1, 1, 1, \
+           'purge', '', 'live' || n, 'test', '1' FROM generate_series(1, {LIVE}) AS n"
+    );
+    conn.execute(AssertSqlSafe(live)).await.unwrap();
+    conn.execute("ANALYZE idem_record").await.unwrap();
+    let pool = database.pool(1);
+    worker(pool.clone()).run_once().await.unwrap();
+    // A session tells what it has counted when it ends, at the latest.
+    pool.close().await;
+    let mut observer = database.observer().await;
+    let counts = "FROM pg_stat_user_tables WHERE relname = 'idem_record'";
+    observer
+        .until(&format!("(SELECT n_tup_del = 25 {counts})"))
+        .await;
+    let read: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
+        "SELECT seq_tup_read + idx_tup_fetch {counts}"
+    )))
+    .fetch_one(&mut conn)
+    .await
+    .unwrap();
+    assert!(read < LIVE / 10, "{read} rows of {LIVE} live ones");
+}
+
+#[tokio::test]
 async fn only_one_node_leads_and_the_others_leave_the_sweep_to_it() {
     let (database, mut conn) = database(25).await;
     hold_batches(&mut conn).await;

@@ -12,10 +12,13 @@ use crate::error::{Error, SchemaFault};
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
+///
+/// The clock is asked once, by a query of its own: the value of a volatile function is no condition of
+/// an index, and the last batch of each sweep would read every record that has not expired.
 pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> Result<u64, Error> {
     let statement = format!(
         "WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= clock_timestamp() \
+         WHERE status IN (1, 2, 5) AND expires_at <= (SELECT clock_timestamp()) \
          ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) \
          DELETE FROM {table} AS r USING spent \
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
