@@ -1,12 +1,50 @@
-//! `cargo xtask bench <what>`: measurements. They fail only if they cannot be made.
+//! `cargo xtask bench`: measurements. They fail only if they cannot be made.
 
 mod compile;
 
-use crate::Outcome;
+use idem_tests_cluster::Binaries;
 
+use crate::cargo::{cargo, run as run_command, target};
+use crate::{Outcome, machine};
+
+/// `compile` is what the attribute costs a build; anything else is told to `bench/`, which measures
+/// what a call costs.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    match arguments {
-        [what] if what == "compile" => compile::run(),
-        _ => Err("usage: cargo xtask bench compile".into()),
+    if arguments == ["compile"] {
+        return compile::run();
+    }
+    machine::provide_compiler()?;
+    let postgres = machine::provide_postgres()?;
+    let mut command = cargo();
+    command
+        .args(["run", "--release", "--package", "idem-bench", "--"])
+        .args(arguments)
+        .arg("--out")
+        .arg(target()?.join("bench"))
+        .env(Binaries::VARIABLES[0], postgres.dir());
+    if wants_mariadb(arguments) {
+        machine::provide_mariadb()?;
+    }
+    run_command(&mut command)
+}
+
+/// Whether the run comes to MariaDB: to the block of the other databases, or to all of them.
+fn wants_mariadb(arguments: &[String]) -> bool {
+    let has = |text: &str| arguments.iter().any(|argument| argument == text);
+    !has("--only-docs") && (has("others") || !has("--block"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wants_mariadb;
+
+    #[test]
+    fn mariadb_is_needed_unless_only_other_blocks_are_named() {
+        let wants = |line: &str| {
+            let arguments: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            wants_mariadb(&arguments)
+        };
+        assert!(wants("") && wants("--quick") && wants("--block latency --block others"));
+        assert!(!wants("--block latency") && !wants("--only-docs"));
     }
 }

@@ -31,6 +31,8 @@ commands:
   cluster         a Galera cluster of three MariaDB servers, to try things on by hand
   cost [--bless]  what a call costs in instructions and allocations, against tests/cost/bounds.txt
                   (`--time`: how long a fingerprint takes here)
+  bench [--quick] [--block NAME]… [--write-docs]
+                  what a call costs, against the same work without the library (`bench help`)
   bench compile   what the attribute costs a build, against handlers written by hand
   fuzz [--seconds N] [target]
                   search for bytes that break a law of fuzz/, a minute each

@@ -1,0 +1,42 @@
+//! The blocks of a run: each measures one thing, and leaves a report.
+
+mod counts;
+mod fingerprint;
+mod latency;
+mod layout;
+mod others;
+mod purge;
+mod tasks;
+mod written;
+
+use std::pin::Pin;
+
+use crate::Fault;
+use crate::numbers::Chance;
+use crate::options::Options;
+use crate::report::Report;
+use crate::server::Server;
+
+/// What a block has to work with.
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) server: &'a Server,
+    pub(crate) chance: Chance,
+}
+
+type Measuring<'a> = Pin<Box<dyn Future<Output = Result<Report, Fault>> + Send + 'a>>;
+type Block = for<'a> fn(Bench<'a>) -> Measuring<'a>;
+
+/// All blocks, in the order in which they run.
+pub(crate) const BLOCKS: [(&str, Block); 8] = [
+    ("counts", |bench| Box::pin(counts::run(bench))),
+    ("latency", |bench| Box::pin(latency::run(bench))),
+    ("tasks", |bench| Box::pin(tasks::run(bench))),
+    ("written", |bench| Box::pin(written::run(bench))),
+    ("fingerprint", |bench| {
+        Box::pin(async { fingerprint::run(bench) })
+    }),
+    ("layout", |bench| Box::pin(layout::run(bench))),
+    ("purge", |bench| Box::pin(purge::run(bench))),
+    ("others", |bench| Box::pin(others::run(bench))),
+];

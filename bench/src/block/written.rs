@@ -1,0 +1,173 @@
+//! What a call leaves with the server: bytes of WAL, and versions of rows.
+
+use sqlx::{Connection as _, PgConnection};
+
+use super::Bench;
+use crate::Fault;
+use crate::deed::{CASES, PLAIN_1, SELECT, Stage};
+use crate::numbers::{Sample, float};
+use crate::report::table::whole;
+use crate::report::{Report, Table};
+use crate::server::{Way, settled};
+
+/// Beyond one to warm up.
+const ROUNDS: usize = 5;
+
+pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
+    let database = bench.server.database("written").await?;
+    let stage = Stage::set_in_flight(&database).await?;
+    let mut observer = database.connect().await?;
+    let calls = bench.options.scaled(40);
+    let mut bytes = vec![Sample::default(); CASES.len()];
+    let mut rows = vec![Rows::default(); CASES.len()];
+    // A page that a checkpoint has seen is written whole at its next change; here none comes.
+    database.run("CHECKPOINT").await?;
+    for round in 0..=ROUNDS {
+        for index in bench.chance.order(CASES.len()) {
+            let case = &CASES[index];
+            let pool = database.pool(Way {
+                path: case.path,
+                ..Way::DIRECT
+            });
+            stage.perform(case.deed, &pool).await?;
+            settled(&pool).await;
+            let before = Rows::of(&mut observer).await?;
+            for _ in 0..calls {
+                let position = position(&mut observer).await?;
+                stage.perform(case.deed, &pool).await?;
+                settled(&pool).await;
+                let written = self::position(&mut observer).await? - position;
+                if round > 0 {
+                    bytes[index].push(float(usize::try_from(written)?));
+                }
+            }
+            close(pool, &mut observer).await?;
+            if round > 0 {
+                let after = Rows::of(&mut observer).await?;
+                rows[index].add(&after.less(&before));
+            }
+        }
+    }
+    observer.close().await?;
+    Ok(report(&bytes, &rows, calls * ROUNDS))
+}
+
+fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
+    let mut report = Report::of("written");
+    let mut table = Table::new(
+        &format!("Written by a call: bytes of WAL, and rows of `idem_record`; {calls} calls each"),
+        &[
+            "case",
+            "WAL, mean",
+            "median",
+            "more than",
+            "mean",
+            "inserted",
+            "updated",
+            "dead",
+        ],
+    );
+    for ((case, sample), rows) in CASES.iter().zip(bytes).zip(rows) {
+        let plain = CASES.iter().position(|other| other.name == case.against);
+        let plain = plain.map_or(sample, |index| &bytes[index]);
+        report.figure(&format!("{}/WAL", case.name), sample.mean());
+        report.figure(&format!("{}/WAL median", case.name), sample.median());
+        report.figure(
+            &format!("{}/WAL more", case.name),
+            sample.mean() - plain.mean(),
+        );
+        report.figure(&format!("{}/updated", case.name), rows.updated);
+        report.figure(&format!("{}/dead", case.name), rows.dead);
+        let a_call = |count: f64| {
+            // Each round has one call more, before its bytes are looked at.
+            let all = float(calls + ROUNDS);
+            if count == 0.0 {
+                "0".to_owned()
+            } else {
+                format!("{:.2}", count / all)
+            }
+        };
+        let is_itself = case.name == case.against;
+        table.row(vec![
+            case.name.to_owned(),
+            whole(sample.mean()),
+            whole(sample.median()),
+            match case.against {
+                _ if is_itself => "–".into(),
+                PLAIN_1 => "plain 1".into(),
+                SELECT => "SELECT".into(),
+                _ => "plain 3".into(),
+            },
+            if is_itself {
+                "–".into()
+            } else {
+                whole(sample.mean() - plain.mean())
+            },
+            a_call(rows.inserted),
+            a_call(rows.updated),
+            a_call(rows.dead),
+        ]);
+    }
+    report.tables.push(table);
+    report
+}
+
+/// Where the server writes next.
+async fn position(observer: &mut PgConnection) -> Result<i64, Fault> {
+    let position = sqlx::query_scalar("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint");
+    Ok(position.fetch_one(observer).await?)
+}
+
+/// What the server counts of the record's table, as far as its sessions have told it.
+#[derive(Debug, Clone, Default)]
+struct Rows {
+    inserted: f64,
+    updated: f64,
+    dead: f64,
+}
+
+impl Rows {
+    async fn of(observer: &mut PgConnection) -> Result<Self, Fault> {
+        let (inserted, updated, dead): (i64, i64, i64) = sqlx::query_as(
+            "SELECT n_tup_ins, n_tup_upd, n_dead_tup FROM pg_stat_user_tables WHERE relname = 'idem_record'",
+        )
+        .fetch_one(observer)
+        .await?;
+        let number = |count: i64| usize::try_from(count).map(float);
+        Ok(Self {
+            inserted: number(inserted)?,
+            updated: number(updated)?,
+            dead: number(dead)?,
+        })
+    }
+
+    fn less(&self, before: &Self) -> Self {
+        Self {
+            inserted: self.inserted - before.inserted,
+            updated: self.updated - before.updated,
+            dead: self.dead - before.dead,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.dead += other.dead;
+    }
+}
+
+/// A session tells what it has counted when it ends, at the latest.
+async fn close(pool: sqlx::PgPool, observer: &mut PgConnection) -> Result<(), Fault> {
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(&pool)
+        .await?;
+    pool.close().await;
+    while sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)")
+        .bind(pid)
+        .fetch_one(&mut *observer)
+        .await?
+    {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! What a call costs, against the same work without the library.
+//!
+//! Every figure is a ratio of two cases that ran in turn, in a fresh order each time: a busy machine is
+//! busy for both. `docs/performance.md` says what is measured and how; `cargo xtask bench` runs it.
+
+mod block;
+mod deed;
+mod hand;
+mod numbers;
+mod options;
+mod processor;
+mod report;
+mod server;
+mod work;
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use self::block::{BLOCKS, Bench};
+use self::numbers::Chance;
+use self::options::Options;
+use self::report::machine::Machine;
+use self::report::{document, goals};
+use self::server::Server;
+
+/// Whatever keeps a figure from being taken.
+type Fault = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    match bench() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench() -> Result<(), Fault> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let options = Options::read(std::env::args().skip(1), now.as_secs())?;
+    if options.measure {
+        // By default Linux lets a sleep last 50 µs longer, to wake the processor less often; threads
+        // started from here on inherit this. Where it is not allowed, slow links are a little slower,
+        // which the ping shows.
+        let _ = fs::write("/proc/self/timerslack_ns", "1000");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        let asked = options.clone();
+        // In a task: the main thread would be woken by a worker at each await.
+        let measured = runtime.block_on(async { tokio::spawn(measure(asked)).await });
+        measured??;
+    }
+    if options.write_docs {
+        document::write(&options)?;
+    }
+    Ok(())
+}
+
+async fn measure(options: Options) -> Result<(), Fault> {
+    let server = Server::start()?;
+    let machine = Machine::here(&server.database("about").await?).await?;
+    println!("seed {}\n{}", options.seed, machine.sentence());
+    for (name, run) in BLOCKS {
+        if !options.wants(name) {
+            continue;
+        }
+        let begun = Instant::now();
+        let mut report = run(Bench {
+            options: &options,
+            server: &server,
+            chance: Chance::new(options.seed),
+        })
+        .await
+        .map_err(|fault| format!("block {name}: {fault}"))?;
+        report.quick = options.quick;
+        report.seed = options.seed;
+        report.seconds = begun.elapsed().as_secs_f64();
+        report.machine = Some(machine.clone());
+        report.keep(&options.out)?;
+        println!("block {name}: {:.0} s", report.seconds);
+    }
+    if let Ok(table) = goals::table(&options.out) {
+        println!("\n{table}");
+    }
+    println!("JSON and plots are in {}", options.out.display());
+    Ok(())
+}

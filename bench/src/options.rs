@@ -1,0 +1,130 @@
+//! What the command line asks for.
+
+use std::path::PathBuf;
+
+use crate::Fault;
+use crate::block::BLOCKS;
+
+pub(crate) const USAGE: &str = "\
+usage: cargo xtask bench [--quick] [--iterations N] [--block NAME]… [--seed S] [--write-docs]
+
+  --quick         every block, with a few iterations each: about a minute, and no figures to keep
+  --iterations N  so many of each latency case on loopback (400); slower links and other blocks in proportion
+  --block NAME    only this block; may be given several times
+  --seed S        the order of the cases (fresh by default)
+  --write-docs    also puts tables and plots of the last run of each block into docs/performance.md
+  --only-docs     only that: measures nothing
+
+blocks: ";
+
+/// The iterations of a latency case on loopback when nothing is said.
+const ITERATIONS: usize = 400;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) quick: bool,
+    pub(crate) iterations: usize,
+    pub(crate) blocks: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) write_docs: bool,
+    pub(crate) measure: bool,
+    /// Where JSON and plots go.
+    pub(crate) out: PathBuf,
+    /// `docs/performance.md`.
+    pub(crate) document: PathBuf,
+}
+
+impl Options {
+    /// Reads the arguments behind the program's name.
+    pub(crate) fn read(arguments: impl Iterator<Item = String>, seed: u64) -> Result<Self, Fault> {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut options = Self {
+            quick: false,
+            iterations: ITERATIONS,
+            blocks: Vec::new(),
+            seed,
+            write_docs: false,
+            measure: true,
+            out: root.join("target/bench"),
+            document: root.join("docs/performance.md"),
+        };
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments
+                    .next()
+                    .ok_or_else(|| usage(&format!("{argument} wants a value")))
+            };
+            match argument.as_str() {
+                "--quick" => {
+                    options.quick = true;
+                    options.iterations = 12;
+                }
+                "--iterations" => options.iterations = value()?.parse::<usize>()?.max(10),
+                "--block" => options.blocks.push(value()?),
+                "--seed" => options.seed = value()?.parse()?,
+                "--out" => options.out = value()?.into(),
+                "--write-docs" => options.write_docs = true,
+                "--only-docs" => (options.write_docs, options.measure) = (true, false),
+                "help" | "--help" | "-h" => return Err(usage("nothing is run")),
+                _ => return Err(usage(&format!("not understood: {argument}"))),
+            }
+        }
+        let unknown = options
+            .blocks
+            .iter()
+            .find(|asked| BLOCKS.iter().all(|(name, _)| name != asked));
+        match unknown {
+            Some(unknown) => Err(usage(&format!("no such block: {unknown}"))),
+            None if options.quick && options.write_docs => {
+                Err("the figures of --quick are none to write down".into())
+            }
+            None => Ok(options),
+        }
+    }
+
+    pub(crate) fn wants(&self, block: &str) -> bool {
+        self.blocks.is_empty() || self.blocks.iter().any(|asked| asked == block)
+    }
+
+    /// A number of iterations in proportion: `full` in a full run.
+    pub(crate) fn scaled(&self, full: usize) -> usize {
+        (full * self.iterations / ITERATIONS).max(3)
+    }
+}
+
+fn usage(why: &str) -> Fault {
+    let names: Vec<_> = BLOCKS.iter().map(|(name, _)| *name).collect();
+    format!("{why}\n{USAGE}{}", names.join(", ")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options, Fault> {
+        Options::read(line.split_whitespace().map(str::to_owned), 1)
+    }
+
+    #[test]
+    fn an_unknown_word_or_block_is_refused_and_the_blocks_are_named() {
+        for wrong in ["--fast", "--block nosuch", "--iterations", "--iterations x"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let told = read("--block nosuch")
+            .expect_err("no such block")
+            .to_string();
+        assert!(told.contains("latency"), "{told}");
+    }
+
+    #[test]
+    fn without_a_filter_every_block_is_wanted_and_figures_of_a_quick_run_are_not_written_down() {
+        let options = read("--seed 3").expect("it is understood");
+        assert!(BLOCKS.iter().all(|(name, _)| options.wants(name)));
+        assert_eq!((options.seed, options.scaled(100)), (3, 100));
+        let options = read("--block written --iterations 40").expect("it is understood");
+        assert!(options.wants("written") && !options.wants("latency"));
+        assert_eq!(options.scaled(100), 10);
+        assert!(read("--quick --write-docs").is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! How long the processor was busy for the server and for this process.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::Connection as _;
+
+use crate::Fault;
+use crate::server::Database;
+
+/// The processes of the server that there were when it was asked for.
+pub(crate) struct Processor {
+    server: Vec<i32>,
+}
+
+/// Time on a processor up to now, of server and client.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spent {
+    pub(crate) server: Duration,
+    pub(crate) client: Duration,
+}
+
+impl Processor {
+    /// Of all sessions that are open, and of the server's own processes.
+    pub(crate) async fn of(database: &Database) -> Result<Self, Fault> {
+        let mut connection = database.connect().await?;
+        let server = sqlx::query_scalar("SELECT pid FROM pg_stat_activity")
+            .fetch_all(&mut connection)
+            .await?;
+        connection.close().await?;
+        Ok(Self { server })
+    }
+
+    pub(crate) fn spent(&self) -> Result<Spent, Fault> {
+        let server = self.server.iter();
+        Ok(Spent {
+            // One that has ended since spends nothing more.
+            server: server
+                .map(|pid| of_tasks(format!("/proc/{pid}/task")).unwrap_or_default())
+                .sum(),
+            client: of_tasks("/proc/self/task")?,
+        })
+    }
+}
+
+impl Spent {
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            server: self.server.saturating_sub(before.server),
+            client: self.client.saturating_sub(before.client),
+        }
+    }
+}
+
+/// Of all threads of a process: the first number of `schedstat`, in nanoseconds.
+fn of_tasks(tasks: impl AsRef<Path>) -> Result<Duration, Fault> {
+    let mut sum = Duration::ZERO;
+    for task in fs::read_dir(tasks)? {
+        let Ok(text) = fs::read_to_string(task?.path().join("schedstat")) else {
+            // The thread has ended.
+            continue;
+        };
+        let nanos = text.split(' ').next().unwrap_or_default().parse()?;
+        sum += Duration::from_nanos(nanos);
+    }
+    Ok(sum)
+}

@@ -1,0 +1,92 @@
+//! What a run leaves: JSON, tables, plots, and the document.
+
+pub(crate) mod document;
+pub(crate) mod goals;
+pub(crate) mod machine;
+pub(crate) mod plot;
+pub(crate) mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use plot::Plot;
+pub(crate) use table::Table;
+
+use crate::Fault;
+use crate::numbers::Sample;
+use machine::Machine;
+
+/// What one block has measured, as it is kept in `<block>.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) block: String,
+    /// Whether the run was of a few iterations, whose figures are none to keep.
+    pub(crate) quick: bool,
+    pub(crate) seed: u64,
+    pub(crate) seconds: f64,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) plots: Vec<Plot>,
+    /// Every figure by its name, for goals and for those who calculate with them.
+    pub(crate) figures: BTreeMap<String, f64>,
+}
+
+impl Report {
+    pub(crate) fn of(block: &str) -> Self {
+        Self {
+            block: block.to_owned(),
+            quick: false,
+            seed: 0,
+            seconds: 0.0,
+            machine: None,
+            tables: Vec::new(),
+            plots: Vec::new(),
+            figures: BTreeMap::new(),
+        }
+    }
+
+    /// Notes a figure under this block's name. What was not measured is none.
+    pub(crate) fn figure(&mut self, name: &str, value: f64) {
+        if value.is_finite() {
+            self.figures.insert(format!("{}/{name}", self.block), value);
+        }
+    }
+
+    /// Notes what a sample comes to.
+    pub(crate) fn sample(&mut self, name: &str, sample: &Sample) {
+        self.figure(
+            &format!("{name}/count"),
+            crate::numbers::float(sample.count()),
+        );
+        self.figure(&format!("{name}/median"), sample.median());
+        self.figure(&format!("{name}/quartile 1"), sample.quantile(0.25));
+        self.figure(&format!("{name}/quartile 3"), sample.quantile(0.75));
+    }
+
+    /// Writes JSON and plots, and prints the tables.
+    pub(crate) fn keep(&self, out: &Path) -> Result<(), Fault> {
+        fs::create_dir_all(out)?;
+        fs::write(
+            out.join(format!("{}.json", self.block)),
+            serde_json::to_string_pretty(self)? + "\n",
+        )?;
+        for plot in &self.plots {
+            fs::write(out.join(&plot.file), plot.svg())?;
+        }
+        for table in &self.tables {
+            println!("\n{table}");
+        }
+        Ok(())
+    }
+
+    /// What the last run of a block has left.
+    pub(crate) fn kept(out: &Path, block: &str) -> Result<Self, Fault> {
+        let file = out.join(format!("{block}.json"));
+        let text = fs::read_to_string(&file)
+            .map_err(|error| format!("{}: {error}: the block has not run", file.display()))?;
+        Ok(serde_json::from_str(&text)?)
+    }
+}
