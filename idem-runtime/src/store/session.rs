@@ -41,7 +41,10 @@ pub struct Ask {
     /// Why the last attempt could not open its unit of work in one message, if it tried.
     #[cfg_attr(
         not(feature = "postgres"),
-        allow(dead_code, reason = "only PostgreSQL runs several statements in one message")
+        allow(
+            dead_code,
+            reason = "only PostgreSQL runs several statements in one message"
+        )
     )]
     pub(crate) declined: Option<Declined>,
 }

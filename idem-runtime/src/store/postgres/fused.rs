@@ -11,8 +11,8 @@
 //! **The claim.** The statements of one message run one after the other, each in a snapshot of its own,
 //! because the transaction reads committed data: the look-up sees whatever the lock waited for. It does
 //! not answer, since nobody could act on the answer before the body; it *raises* unless the way is
-//! free: no record, the lock is ours, the transaction began here, the table has been verified on this
-//! connection. An error ends the message, so nothing runs behind it, and its SQLSTATE says why. Nothing
+//! free: the transaction began here, the lock is ours, the table has been verified on this connection, and
+//! there is no record. An error ends the message, so nothing runs behind it; its SQLSTATE says why. Nothing
 //! has been written then. The next attempt rolls back and looks up in one message, and where there is
 //! something to do after all it takes the plain path.
 //!
@@ -58,7 +58,7 @@ use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::key::hex;
 use crate::outcome::Lock;
-use crate::record::CODEC_JSON;
+use crate::record::{CODEC_JSON, Status};
 
 /// Whether a pool with these startup options takes this path: unless they say `-c idem.fused=off`.
 pub(super) fn is_on(options: Option<&str>) -> bool {
@@ -79,13 +79,10 @@ pub(super) async fn open<'c>(
     ask: &Ask,
     undo: bool,
 ) -> Result<Fresh<'c, Postgres>, Result<Declined, Error>> {
-    let Ask {
-        mark, attempt_id, ..
-    } = ask;
     let mut text = sql::begin_fresh(ask);
     let _ = write!(text, "; EXECUTE {}(", Names::of(&ask.table).claim);
     identity(&mut text, ask);
-    let _ = write!(text, ",'{mark}:{attempt_id},')");
+    text.push(')');
     if undo {
         let _ = write!(text, "; SAVEPOINT {}", ask.savepoint());
     }
@@ -202,13 +199,8 @@ fn sealing(held: &Held, entry: &Entry<'_>, undo: bool) -> String {
         let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", ask.savepoint());
     }
     let attempt = ask.attempt_id;
-    let _ = write!(
-        text,
-        "EXECUTE {}('{attempt}','{attempt}',{},{},{FINGERPRINT_VERSION},{CODEC_JSON},",
-        Names::of(&ask.table).record,
-        entry.attempt,
-        entry.status.code(),
-    );
+    let record = &Names::of(&ask.table).record;
+    let _ = write!(text, "EXECUTE {record}('{attempt}','{attempt}',");
     identity(&mut text, ask);
     for value in [
         Some(entry.operation.as_bytes()),
@@ -320,19 +312,17 @@ impl Names {
 const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
      AND r.key = convert_from($3, 'UTF8')";
 
-/// `$1` to `$3` are the identity, `$4` what the setting is if the lock is ours. What is raised is a cast
-/// that fails; the text is for whoever reads the server's log.
+/// `$1` to `$3` are the identity. What is raised is a cast that fails; the text is for whoever reads the
+/// server's log.
 fn claim(table: &str) -> String {
     format!(
-        "(bytea, bytea, bytea, text) AS SELECT CASE \
+        "(bytea, bytea, bytea) AS SELECT CASE \
          WHEN coalesce(position(',' || place || ',' IN verified), 0) = 0 \
          THEN ('idem_has_not_verified_the_table_on_this_connection' || nothing)::regnamespace::text \
          WHEN isolation NOT LIKE 'read %' THEN ('idem_needs_read_committed' || nothing)::regproc::text \
          WHEN r.status IS NOT NULL THEN ('idem: the key has a record' || nothing)::bigint::text \
-         WHEN held <> $4 THEN ('idem: the key is in flight' || nothing)::timestamptz::text \
          ELSE set_config('idem.place', place, true) END \
-         FROM (SELECT current_setting('idem.held') AS held, \
-           current_setting('idem.verified', true) AS verified, \
+         FROM (SELECT current_setting('idem.verified', true) AS verified, \
            left(current_setting('idem.held'), 0) AS nothing, \
            current_setting('transaction_isolation') AS isolation, \
            '{table}'::regclass::oid::text AS place OFFSET 0) AS session \
@@ -349,22 +339,26 @@ fn look_up(table: &str) -> String {
     )
 }
 
-/// `$1` the attempt as it stands in `idem.held`, `$2` to `$15` the record.
+/// `$1` the attempt as it stands in `idem.held`, `$2` to `$11` the record: the first of its key, completed
+/// or failed. Each value more is one more for the server to read, at every call.
 fn record(table: &str) -> String {
     let text = |n| format!("convert_from(${n}, 'UTF8')");
+    let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
     format!(
-        "(text, uuid, integer, smallint, smallint, smallint, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
+        "(text, uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
          AS WITH written AS (INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, \
            fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
-           SELECT clock.now, clock.now + $15 * interval '1 microsecond', $2, $3, $4, $5, $6, {}, {}, {}, {}, $11, $12, $13, $14 \
+           SELECT clock.now, clock.now + $11 * interval '1 microsecond', $2, 1, \
+             CASE WHEN $10 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
+             {}, {}, {}, {}, $7, $8, $9, $10 \
            FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock \
            WHERE CASE WHEN {} AND '{table}'::regclass::oid::text = current_setting('idem.place', true) \
              THEN true ELSE current_setting('idem.claim_is_gone') IS NULL END \
            RETURNING 1) SELECT 1 / count(*) FROM written",
-        text(7),
-        text(8),
-        text(9),
-        text(10),
+        text(3),
+        text(4),
+        text(5),
+        text(6),
         sql::WITNESS,
     )
 }

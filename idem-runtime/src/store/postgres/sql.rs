@@ -43,14 +43,18 @@ pub(super) fn lock(ask: &Ask) -> String {
     let Ask {
         mark, attempt_id, ..
     } = ask;
-    let lock = if fast_check::is_on() {
-        format!("pg_try_advisory_xact_lock({})", mark.lock_number())
-    } else {
-        "true".into()
-    };
+    let lock = try_lock(ask);
     format!(
         "set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true)"
     )
+}
+
+fn try_lock(ask: &Ask) -> String {
+    if fast_check::is_on() {
+        format!("pg_try_advisory_xact_lock({})", ask.mark.lock_number())
+    } else {
+        "true".into()
+    }
 }
 
 /// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction
@@ -62,12 +66,18 @@ pub(super) fn begin_plain() -> String {
 const BEGUN_HERE: &str = "SELECT CASE WHEN now() <> statement_timestamp() THEN \
      current_setting('idem.is_in_a_transaction_already') END";
 
-/// The beginning of the fused path: it fails as [`begin_plain`] does inside a transaction begun before.
+/// The beginning of the fused path. It fails as [`begin_plain`] does inside a transaction begun before,
+/// and if the lock is another's.
 pub(super) fn begin_fresh(ask: &Ask) -> String {
-    let lock = lock(ask);
+    let Ask {
+        mark, attempt_id, ..
+    } = ask;
+    let lock = try_lock(ask);
     format!(
-        "BEGIN READ WRITE; SELECT CASE WHEN now() = statement_timestamp() THEN {lock} \
-         ELSE current_setting('idem.is_in_a_transaction_already') END"
+        "BEGIN READ WRITE; SET LOCAL idem.held = '{mark}:{attempt_id},'; \
+         SELECT CASE WHEN now() <> statement_timestamp() \
+         THEN current_setting('idem.is_in_a_transaction_already') WHEN NOT {lock} \
+         THEN ('idem: the key is in flight' || left(current_setting('idem.held'), 0))::timestamptz::text END"
     )
 }
 
