@@ -1,17 +1,23 @@
 //! `cargo xtask bench`: measurements. They fail only if they cannot be made.
 
 mod compile;
+mod peers;
 
 use idem_tests_cluster::Binaries;
 
 use crate::cargo::{cargo, run as run_command, target};
 use crate::{Outcome, machine};
 
-/// `compile` is what the attribute costs a build; anything else is told to `bench/`, which measures
-/// what a call costs.
+/// `compile` is what the attribute costs a build, `peers` what the same costs by other means; anything
+/// else is told to `bench/`, which measures what a call costs.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if arguments == ["compile"] {
         return compile::run();
+    }
+    if let [first, rest @ ..] = arguments
+        && first == "peers"
+    {
+        return peers::run(rest);
     }
     machine::provide_compiler()?;
     let postgres = machine::provide_postgres()?;

@@ -9,12 +9,13 @@ pub(crate) fn run() -> Outcome {
     machine::provide_compiler()?;
     let mut steps = Steps::default();
     steps.take(cargo().args(["fmt", "--all", "--check"]));
-    steps.take(cargo().args([
-        "fmt",
-        "--check",
-        "--manifest-path",
+    for apart in [
         "fuzz/engine/Cargo.toml",
-    ]));
+        "bench/peers/Cargo.toml",
+        "bench/peers/durare/Cargo.toml",
+    ] {
+        steps.take(cargo().args(["fmt", "--check", "--manifest-path", apart]));
+    }
     steps.take(
         workspace(cargo().arg("clippy"))
             .arg("--all-targets")

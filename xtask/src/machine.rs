@@ -132,6 +132,19 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     Ok(())
 }
 
+/// Sees to a Redis server.
+pub(crate) fn provide_redis() -> Outcome {
+    let there = || works(Command::new("redis-server"));
+    if !there() {
+        without_a_running_service("redis-server", || install(&["redis-server"]))?;
+    }
+    if there() {
+        Ok(())
+    } else {
+        Err("there is no redis-server, although its package is installed".into())
+    }
+}
+
 /// Sees to the programs of a MariaDB server and finds them.
 pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
     match mariadb::Binaries::find() {

@@ -34,6 +34,7 @@ commands:
   bench [--quick] [--block NAME]… [--write-docs]
                   what a call costs, against the same work without the library (`bench help`)
   bench compile   what the attribute costs a build, against handlers written by hand
+  bench peers     the same work by other crates and by hand, side by side (`bench peers help`)
   fuzz [--seconds N] [target]
                   search for bytes that break a law of fuzz/, a minute each
   ide             what rust-analyzer makes of handlers (builds it first: ten minutes)

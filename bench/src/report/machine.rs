@@ -111,9 +111,10 @@ fn system() -> String {
     format!("Linux {number}")
 }
 
-/// The version of a package in the workspace's lock file.
+/// The version of a package in the lock file of the workspace: above this package, or in it.
 fn locked(package: &str) -> String {
-    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock"));
+    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"))
+        .or_else(|_| fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")));
     let lock = lock.unwrap_or_default();
     let head = format!("name = \"{package}\"\nversion = \"");
     let rest = lock.split_once(&head).map(|(_, rest)| rest);

@@ -3,6 +3,7 @@
 pub(crate) mod document;
 pub(crate) mod goals;
 pub(crate) mod machine;
+pub(crate) mod marks;
 pub(crate) mod plot;
 pub(crate) mod table;
 
