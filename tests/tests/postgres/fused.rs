@@ -250,3 +250,29 @@ async fn a_deferred_constraint_fails_the_commit_and_nothing_is_kept() {
     assert!(!paid.replayed());
     shop.assert_one_effect(&key).await;
 }
+
+/// COMMIT AND CHAIN begins a transaction when the COMMIT is done, and that may fail.
+#[tokio::test]
+async fn an_error_that_may_come_from_behind_the_commit_is_asked_about() {
+    for code in ["53200", "57014"] {
+        let shop = Shop::open(2).await;
+        shop.run(&format!(
+            "CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS \
+               'BEGIN RAISE EXCEPTION USING ERRCODE = ''{code}''; END'; \
+             CREATE CONSTRAINT TRIGGER give_up AFTER INSERT ON payment \
+               DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION give_up()",
+        ))
+        .await;
+        let key = fresh_key();
+        let refusal = pay(&shop.pool, &key, &CMD).await;
+        let refusal = refusal.expect_err("the trigger gives up").refusal();
+        // The lock was to be had and there is no record: only who asked can say so.
+        assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+        assert!(refusal.is_retryable());
+        shop.assert_no_effect(&key).await;
+        shop.run("DROP TRIGGER give_up ON payment").await;
+        let paid = pay(&shop.pool, &key, &CMD).await.expect("it is fresh");
+        assert!(!paid.replayed());
+        shop.assert_one_effect(&key).await;
+    }
+}

@@ -73,6 +73,12 @@ pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     })
 }
 
+/// Whether an error of COMMIT AND CHAIN may come from behind the COMMIT: what begins the next transaction
+/// can run out of something (class 53), or meet a cancellation.
+pub(super) fn may_follow_commit(error: &sqlx::Error) -> bool {
+    sqlstate(error).is_some_and(|code| code.starts_with("53") || code == "57014")
+}
+
 /// A unique violation of the record's own table, and not of one that a trigger writes.
 pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
     let Some(found) = database_error(error) else {

@@ -27,7 +27,8 @@
 //! once, as it goes back. Without it the ROLLBACK would be answered by a warning, once a call. Whether an
 //! error came before COMMIT or of it is told by the INSERT's own end, which is answered first. Deferred
 //! constraints are checked by COMMIT, as on the plain path. No answer at all is a lost COMMIT: the lock
-//! and the record tell what became of it.
+//! and the record tell what became of it. So they do where the error may be that of the empty transaction,
+//! which begins when the COMMIT is done.
 //!
 //! **What is sent** are EXECUTEs of statements that each connection prepares once, as it verifies the
 //! table. Their values are integers and hex. A server connection that does not know them (a new one, one
@@ -145,13 +146,13 @@ pub(super) async fn seal<'c>(
     undo: bool,
 ) -> Sealed<'c, Postgres> {
     let text = sealing(held, entry, undo);
-    // How many statements are still to be done up to the INSERT.
-    let mut before = 1 + usize::from(undo);
+    // How many statements are still to be done: the INSERT and COMMIT at the end.
+    let mut left = 2 + usize::from(undo);
     let failed = {
         let mut answers = tx.fetch_many(sqlx::raw_sql(AssertSqlSafe(text)));
         loop {
             match poll_fn(|context| answers.as_mut().poll_next(context)).await {
-                Some(Ok(Either::Left(_))) => before = before.saturating_sub(1),
+                Some(Ok(Either::Left(_))) => left = left.saturating_sub(1),
                 Some(Ok(Either::Right(_))) => {}
                 Some(Err(error)) => break Some(error),
                 None => break None,
@@ -159,9 +160,16 @@ pub(super) async fn seal<'c>(
         }
     };
     match failed {
-        None => Sealed::Committed,
+        None if left == 0 => Sealed::Committed,
+        None => {
+            let error = sqlx::Error::Protocol("COMMIT was not answered".into());
+            Sealed::Failed(CommitError::Ambiguous(error))
+        }
         Some(error) if code::is_ambiguous(&error) => Sealed::Failed(CommitError::Ambiguous(error)),
-        Some(error) if before == 0 => {
+        Some(error) if left <= 1 && code::may_follow_commit(&error) => {
+            Sealed::Failed(CommitError::Ambiguous(error))
+        }
+        Some(error) if left <= 1 => {
             Sealed::Failed(CommitError::RolledBack(code::fold_commit(error)))
         }
         Some(error) if is_useless(&error) => {
