@@ -150,8 +150,13 @@ pub enum Reason {
         /// What was given.
         found: Duration,
     },
-    /// Given more than once.
+    /// Given more than once, and not always the same.
     Repeated,
+    /// Another value than that of the other header that says the same.
+    Differs {
+        /// The other header.
+        other: &'static str,
+    },
     /// Not a String of RFC 8941, section 3.3.3.
     NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
@@ -206,7 +211,13 @@ impl fmt::Display for Reason {
                 found.as_millis(),
                 limit.as_millis()
             ),
-            Self::Repeated => f.write_str("is given more than once; one value is allowed"),
+            Self::Repeated => f.write_str(
+                "is given more than once; one value is allowed (one with a comma in it stands in double quotes)",
+            ),
+            Self::Differs { other } => write!(
+                f,
+                "differs from header `{other}`: send one of them, or one value in both"
+            ),
             Self::NotString => f.write_str(
                 "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),

@@ -7,13 +7,19 @@
 //! 3. With [`Syntax::Lenient`], the default, a bare value is read too, because most clients send
 //!    it: `8e03978e-40d5` is the same key. It is visible ASCII without `"`, `,`, `;` and `\`, which
 //!    would make it a list, a parameter or half a string.
-//! 4. Several lines of one header are refused, unless (lenient) they mean one key. RFC 9110,
-//!    section 5.3, joins them with a comma, which is no single item.
+//! 4. Several lines of one header are refused, unless (lenient) they mean one key. A proxy may have
+//!    joined them with commas (RFC 9110, section 5.3), so a list is read as the lines that it was:
+//!    `k, k` is the key `k`, and `a, b` is refused as two lines are.
 //! 5. Then the rules of [`IdempotencyKey`]: 1 to 255 characters, trimmed, no control characters.
 //!    Present but empty is refused: somebody meant to send a key.
+//!
+//! [`Syntax::pattern`] says all of this of one value as a regular expression.
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
-use sfv::{Item, Parser};
+mod string;
+#[cfg(test)]
+mod tests;
+
+use http::header::{HeaderMap, HeaderName};
 
 use crate::error::{Field, Invalid, Reason};
 use crate::key::IdempotencyKey;
@@ -35,6 +41,23 @@ pub enum Syntax {
     Lenient,
     /// A String of RFC 8941, on one line, in `Idempotency-Key`.
     Strict,
+}
+
+impl Syntax {
+    /// Returns a regular expression (ECMA-262) that matches exactly those values of the header that
+    /// are one key, without the white space around them, for the `pattern` of a schema.
+    ///
+    /// ```
+    /// use idem_runtime::http::Syntax;
+    ///
+    /// assert!(Syntax::Lenient.pattern().starts_with("^(?:"));
+    /// ```
+    pub const fn pattern(self) -> &'static str {
+        match self {
+            Self::Lenient => string::LENIENT,
+            Self::Strict => string::STRICT,
+        }
+    }
 }
 
 /// The key that these headers hold, if any.
@@ -62,44 +85,40 @@ pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>
         Syntax::Lenient => &[IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY],
         Syntax::Strict => &[IDEMPOTENCY_KEY],
     };
-    let mut found: Option<IdempotencyKey> = None;
+    let mut found: Option<(&HeaderName, IdempotencyKey)> = None;
     for name in names {
-        for value in headers.get_all(name) {
-            let read = read(name, value, syntax)?;
-            match &found {
-                Some(_) if syntax == Syntax::Strict => return Err(refused(name, Reason::Repeated)),
-                Some(key) if *key != read => return Err(refused(name, Reason::Repeated)),
-                _ => found = Some(read),
+        for line in headers.get_all(name) {
+            for value in string::members(line.as_bytes()) {
+                let read = read(name, value, syntax)?;
+                match &found {
+                    None => found = Some((name, read)),
+                    Some((_, key)) if *key == read && syntax == Syntax::Lenient => {}
+                    Some((first, _)) if *first == name => {
+                        return Err(refused(name, Reason::Repeated));
+                    }
+                    Some((first, _)) => {
+                        let other = spelling(first);
+                        return Err(refused(name, Reason::Differs { other }));
+                    }
+                }
             }
         }
     }
-    Ok(found)
+    Ok(found.map(|(_, key)| key))
 }
 
-/// The key of one line.
-fn read(name: &HeaderName, value: &HeaderValue, syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
+/// The key of one value.
+fn read(name: &HeaderName, value: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     // Optional white space is not part of a value (RFC 9110, section 5.5).
-    let bytes = value.as_bytes().trim_ascii();
+    let bytes = value.trim_ascii();
     if bytes.is_empty() {
         return Err(Invalid::new(Field::Key, Reason::Empty));
     }
     if syntax == Syntax::Strict || bytes.starts_with(b"\"") {
-        return string(name, bytes)?.parse();
+        let text = string::unquoted(bytes);
+        return text.ok_or_else(|| refused(name, Reason::NotString))?.parse();
     }
     bare(name, bytes)?.parse()
-}
-
-/// A String of RFC 8941, unquoted.
-fn string(name: &HeaderName, bytes: &[u8]) -> Result<String, Invalid> {
-    let item = Parser::new(bytes).parse::<Item>();
-    let text = item
-        .as_ref()
-        .ok()
-        .and_then(|item| item.bare_item.as_string());
-    match text {
-        Some(text) => Ok(text.as_str().to_owned()),
-        None => Err(refused(name, Reason::NotString)),
-    }
 }
 
 /// A bare value, as it is.
@@ -121,10 +140,14 @@ fn bare<'a>(name: &HeaderName, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
 }
 
 fn refused(name: &HeaderName, reason: Reason) -> Invalid {
-    let name = if *name == IDEMPOTENCY_KEY {
+    Invalid::new(Field::Header(spelling(name)), reason)
+}
+
+/// The name as the draft writes it.
+fn spelling(name: &HeaderName) -> &'static str {
+    if *name == IDEMPOTENCY_KEY {
         "Idempotency-Key"
     } else {
         "X-Idempotency-Key"
-    };
-    Invalid::new(Field::Header(name), reason)
+    }
 }
