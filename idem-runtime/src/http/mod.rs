@@ -91,6 +91,7 @@
 //! renewed between a request and its retry, and nothing that strangers share.
 
 pub mod cors;
+mod edit;
 mod extract;
 pub mod header;
 pub mod layer;
@@ -98,8 +99,9 @@ pub mod layer;
 pub mod openapi;
 mod policy;
 mod problem;
+pub mod problems;
 mod respond;
 
 pub use self::header::Syntax;
 pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService, InFlightAnswer};
-pub use self::problem::{DOCUMENTATION, Problem};
+pub use self::problem::{CODES, DOCUMENTATION, Problem};

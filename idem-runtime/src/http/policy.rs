@@ -5,20 +5,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Extensions, Request, StatusCode};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::edit::{self, Editing};
 use super::header::{self, Syntax};
-use super::problem::{Problem, set_retry_after};
 use crate::key::IdempotencyKey;
 
 /// How a router reads keys and answers refusals. A tower layer; what is inside it follows it, and of
 /// two layers the inner one counts.
+///
+/// It edits a refusal and makes no new one: of the status, the `Link`, `Location` and the body, what
+/// these rules say is put in place of what the library had put there. What a handler or a layer
+/// further in has set, these and all other headers, stays. The body that was encoded or written anew
+/// inside stays too: compress further out.
 ///
 /// ```
 /// use axum::http::StatusCode;
@@ -38,12 +41,13 @@ use crate::key::IdempotencyKey;
 pub struct HttpPolicy(Arc<Rules>);
 
 #[derive(Debug, Clone, Default)]
-struct Rules {
-    syntax: Syntax,
-    mismatch: Option<StatusCode>,
-    in_flight: InFlightAnswer,
-    type_base: Option<String>,
-    documentation: Option<String>,
+pub(super) struct Rules {
+    pub(super) syntax: Syntax,
+    pub(super) mismatch: Option<StatusCode>,
+    pub(super) in_flight: InFlightAnswer,
+    pub(super) type_base: Option<String>,
+    /// What stands in place of the library's page: another, or none.
+    pub(super) documentation: Option<Option<String>>,
 }
 
 /// How a request is answered whose key is in flight.
@@ -63,6 +67,12 @@ pub enum InFlightAnswer {
 /// finds out as this one did.
 #[derive(Clone)]
 pub struct StatusUrl(Arc<dyn Fn(&IdempotencyKey) -> String + Send + Sync>);
+
+impl StatusUrl {
+    pub(super) fn of(&self, key: &IdempotencyKey) -> String {
+        (self.0)(key)
+    }
+}
 
 impl InFlightAnswer {
     /// [`InFlightAnswer::Accepted`], at the URL that `status_url` makes of the key. It must be fit
@@ -120,7 +130,13 @@ impl HttpPolicy {
     #[must_use]
     pub fn documentation(self, url: impl Into<String>) -> Self {
         let url = url.into();
-        self.with(|rules| rules.documentation = Some(url))
+        self.with(|rules| rules.documentation = Some(Some(url)))
+    }
+
+    /// No page for people: problems have no `documentation`, and no `Link` to it.
+    #[must_use]
+    pub fn without_documentation(self) -> Self {
+        self.with(|rules| rules.documentation = Some(None))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -137,43 +153,9 @@ impl HttpPolicy {
         self.0.syntax
     }
 
-    /// Answers a refusal by these rules.
-    fn answer(&self, mut problem: Problem, key: Option<&IdempotencyKey>) -> Response {
-        let rules = &*self.0;
-        if let Some(base) = &rules.type_base {
-            problem = problem.with_type_base(base);
-        }
-        if let Some(url) = &rules.documentation {
-            problem = problem.with_documentation(url);
-        }
-        match (&*problem.code, &rules.in_flight, key) {
-            ("mismatch", ..) => match rules.mismatch {
-                Some(status) => problem.with_status(status).into_response(),
-                None => problem.into_response(),
-            },
-            ("in-flight", InFlightAnswer::TooEarly, _) => {
-                problem.with_status(StatusCode::TOO_EARLY).into_response()
-            }
-            ("in-flight", InFlightAnswer::Accepted(url), Some(key)) => {
-                accepted(&(url.0)(key), problem.retry_after)
-                    .unwrap_or_else(|| problem.into_response())
-            }
-            _ => problem.into_response(),
-        }
+    pub(super) fn rules(&self) -> &Rules {
+        &self.0
     }
-}
-
-/// 202 with the status URL as `Location` and in the body; `None` if it cannot stand in a header.
-fn accepted(url: &str, retry_after: Option<u64>) -> Option<Response> {
-    let location = HeaderValue::from_str(url).ok()?;
-    let body = serde_json::json!({ "code": "in-flight", "status_url": url });
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = StatusCode::ACCEPTED;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, location);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    set_retry_after(&mut response, retry_after);
-    Some(response)
 }
 
 impl<S> Layer<S> for HttpPolicy {
@@ -196,7 +178,8 @@ pub struct HttpPolicyService<S> {
 
 impl<S, B> Service<Request<B>> for HttpPolicyService<S>
 where
-    S: Service<Request<B>, Response = Response>,
+    S: Service<Request<B>>,
+    S::Response: IntoResponse,
 {
     type Response = Response;
     type Error = S::Error;
@@ -220,6 +203,7 @@ where
             response: self.inner.call(request),
             policy,
             key,
+            edit: None,
         }
     }
 }
@@ -231,26 +215,30 @@ pin_project! {
         response: F,
         policy: HttpPolicy,
         key: Option<IdempotencyKey>,
+        // The refusal that is being edited.
+        edit: Option<Editing>,
     }
 }
 
-impl<F, E> Future for HttpPolicyFuture<F>
+impl<F, R, E> Future for HttpPolicyFuture<F>
 where
-    F: Future<Output = Result<Response, E>>,
+    F: Future<Output = Result<R, E>>,
+    R: IntoResponse,
 {
     type Output = Result<Response, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let mut response = ready!(this.response.poll(context))?;
-        // Taken out, so that a layer further out leaves the answer as it is.
-        Poll::Ready(Ok(match response.extensions_mut().remove::<Problem>() {
-            Some(problem) => {
-                let mut answer = this.policy.answer(problem, this.key.as_ref());
-                answer.extensions_mut().remove::<Problem>();
-                answer
+        let edit = match this.edit {
+            Some(edit) => edit,
+            None => {
+                let response = ready!(this.response.poll(context))?.into_response();
+                match edit::begin(this.policy.clone(), this.key.take(), response) {
+                    Ok(response) => return Poll::Ready(Ok(response)),
+                    Err(editing) => this.edit.insert(editing),
+                }
             }
-            None => response,
-        }))
+        };
+        edit.as_mut().poll(context).map(Ok)
     }
 }

@@ -10,28 +10,55 @@ use http::{StatusCode, header};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
+use crate::policy::DEFAULT_RETRY_AFTER;
 
-/// Where each refusal is explained; a fragment names which.
+/// The media type of problems (RFC 9457, section 6.1).
+pub(super) const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Where each refusal is explained: [the page](super::problems) with a heading for each code, which
+/// a fragment names.
 pub const DOCUMENTATION: &str =
-    "https://docs.rs/idem-runtime/latest/idem_runtime/http/struct.Problem.html";
+    "https://docs.rs/idem-runtime/latest/idem_runtime/http/problems/index.html";
+
+/// The `type` of a problem that has no explanation anywhere (RFC 9457, section 4.2.1).
+const ABOUT_BLANK: &str = "about:blank";
+
+/// The codes of the library's refusals, each with the status that it has unless a policy says
+/// otherwise. [The page](super::problems) has a heading for each.
+pub const CODES: [(&str, StatusCode); 13] = [
+    ("key-missing", StatusCode::BAD_REQUEST),
+    ("invalid", StatusCode::BAD_REQUEST),
+    ("in-flight", StatusCode::CONFLICT),
+    ("mismatch", StatusCode::UNPROCESSABLE_ENTITY),
+    ("recorded-failure", StatusCode::UNPROCESSABLE_ENTITY),
+    ("outcome-unknown", StatusCode::CONFLICT),
+    ("try-again", StatusCode::SERVICE_UNAVAILABLE),
+    ("unavailable", StatusCode::SERVICE_UNAVAILABLE),
+    ("internal", StatusCode::INTERNAL_SERVER_ERROR),
+    ("request-too-large", StatusCode::PAYLOAD_TOO_LARGE),
+    ("request-unreadable", StatusCode::BAD_REQUEST),
+    ("response-not-storable", StatusCode::INTERNAL_SERVER_ERROR),
+    ("replay-forbidden", StatusCode::FORBIDDEN),
+];
 
 /// What a client is told of a refusal: the members of RFC 9457, section 3.1, and two of our own.
 ///
-/// | `code` | status | meaning |
-/// |---|---|---|
-/// | `key-missing` | 400 | the operation needs an `Idempotency-Key` and the request has none |
-/// | `invalid` | 400 | the key, or something that is compared, is not acceptable: which, and which limit |
-/// | `in-flight` | 409 | another request with this key is running; `Retry-After` says when to try again |
-/// | `mismatch` | 422 | the key was used before, for another request or operation |
-/// | `recorded-failure` | 422 | an earlier request with this key failed for good |
-/// | `outcome-unknown` | 409 | nobody knows yet what became of an earlier request with this key |
-/// | `try-again` | 503 | a passing condition: send the request again with the same key |
-/// | `unavailable` | 503 | the store cannot be reached; nothing was done |
-/// | `internal` | 500 | the server is at fault; its log says how |
-/// | `request-too-large` | 413 | the layer reads no longer body; nothing was done |
-/// | `request-unreadable` | 400 | the body broke off; nothing was done |
-/// | `response-not-storable` | 500 | the request was served, and its response cannot be recorded |
-/// | `replay-forbidden` | 403 | the recorded response is not for this request |
+/// [The page of problems](super::problems) explains each `code` of the library's. A service tells of
+/// its own refusals in the same shape:
+///
+/// ```
+/// use axum::http::StatusCode;
+/// use idem_runtime::http::Problem;
+///
+/// let closed = Problem::new(
+///     "account-closed",
+///     "The account is closed",
+///     StatusCode::CONFLICT,
+///     "account 17 was closed in May",
+/// )
+/// .with_type("https://api.example.com/problems#account-closed");
+/// assert_eq!(closed.status, 409);
+/// ```
 ///
 /// No member holds another request's data, nor what the database said: that is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,6 +67,7 @@ pub const DOCUMENTATION: &str =
 pub struct Problem {
     /// A URI that names the kind of problem.
     #[serde(rename = "type")]
+    #[cfg_attr(feature = "openapi", schema(format = "uri-reference"))]
     pub type_uri: String,
     /// The kind of problem in a sentence; the same for all of its kind.
     pub title: Cow<'static, str>,
@@ -50,27 +78,34 @@ pub struct Problem {
     /// The kind of problem for programs; the same in every version.
     pub code: Cow<'static, str>,
     /// Where it is explained to people.
-    pub documentation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub documentation: Option<String>,
     /// In how many seconds to try again.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub retry_after: Option<u64>,
 }
 
 impl Problem {
-    pub(super) fn new(
-        code: &'static str,
-        title: &'static str,
+    /// A problem of this kind. The `type` of one of the [`CODES`] is its explanation, which
+    /// `documentation` names too; any other's is `about:blank`, unless
+    /// [`with_type`](Self::with_type) or a [policy](super::HttpPolicy::problem_types) says better.
+    pub fn new(
+        code: impl Into<Cow<'static, str>>,
+        title: impl Into<Cow<'static, str>>,
         status: StatusCode,
-        detail: String,
+        detail: impl Into<String>,
     ) -> Self {
-        let type_uri = format!("{DOCUMENTATION}#{code}");
+        let code = code.into();
+        let explained = explanation(&code);
         Self {
-            documentation: type_uri.clone(),
-            type_uri,
+            type_uri: explained.clone().unwrap_or_else(|| ABOUT_BLANK.to_owned()),
+            documentation: explained,
             title: title.into(),
             status: status.as_u16(),
-            detail,
-            code: code.into(),
+            detail: detail.into(),
+            code,
             retry_after: None,
         }
     }
@@ -87,8 +122,11 @@ impl Problem {
         let (code, title) = kind(error);
         let status = StatusCode::from_u16(error.status());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Whoever may try again is told when, and where nothing is known, not at once.
+        let passing = error.is_retryable().then_some(DEFAULT_RETRY_AFTER);
+        let retry_after = error.retry_after().or(passing);
         Self {
-            retry_after: error.retry_after().map(whole_seconds),
+            retry_after: retry_after.map(whole_seconds),
             ..Self::new(code, title, status, detail(error))
         }
     }
@@ -100,19 +138,69 @@ impl Problem {
         self
     }
 
+    /// The same with another `type`.
+    #[must_use]
+    pub fn with_type(mut self, uri: impl Into<String>) -> Self {
+        self.type_uri = uri.into();
+        self
+    }
+
     /// The same with its `type` under another base: `{base}#{code}`.
     #[must_use]
-    pub fn with_type_base(mut self, base: &str) -> Self {
-        self.type_uri = format!("{base}#{}", self.code);
-        self
+    pub fn with_type_base(self, base: &str) -> Self {
+        let uri = format!("{base}#{}", self.code);
+        self.with_type(uri)
     }
 
     /// The same with another page for people.
     #[must_use]
     pub fn with_documentation(mut self, url: impl Into<String>) -> Self {
-        self.documentation = url.into();
+        self.documentation = Some(url.into());
         self
     }
+
+    /// The same without a page for people.
+    #[must_use]
+    pub fn without_documentation(mut self) -> Self {
+        self.documentation = None;
+        self
+    }
+
+    /// The same with when to try again, in whole seconds, rounded up and at least 1.
+    #[must_use]
+    pub fn with_retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(whole_seconds(after));
+        self
+    }
+
+    /// Whether `type` and `documentation` are those that [`new`](Self::new) gives.
+    pub(super) fn has_own(&self) -> (bool, bool) {
+        let explained = explanation(&self.code);
+        let type_uri = explained.as_deref().unwrap_or(ABOUT_BLANK);
+        (
+            self.type_uri != type_uri,
+            self.documentation != explained,
+        )
+    }
+
+    /// The body of its response.
+    pub(super) fn body(&self) -> Vec<u8> {
+        // Strings and numbers: nothing in it can fail to be written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The `Link` of its response.
+    pub(super) fn link(&self) -> Option<HeaderValue> {
+        let url = self.documentation.as_ref()?;
+        let link = format!("<{url}>; rel=\"describedby\"; type=\"text/html\"");
+        HeaderValue::try_from(link).ok()
+    }
+}
+
+/// Where one of the [`CODES`] is explained.
+fn explanation(code: &str) -> Option<String> {
+    let known = CODES.iter().any(|(known, _)| *known == code);
+    known.then(|| format!("{DOCUMENTATION}#{code}"))
 }
 
 /// The code and the title of an error's kind.
@@ -179,39 +267,23 @@ fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
-/// Adds the header that says when to try again.
-pub(super) fn set_retry_after(response: &mut Response, seconds: Option<u64>) {
-    if let Some(seconds) = seconds {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-}
-
 impl IntoResponse for Problem {
     /// `application/problem+json`, with `Retry-After` where it says so, and a `Link` to the
     /// documentation (relation `describedby`), as the IETF draft shows.
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        // Strings and numbers: nothing in it can fail to be written.
-        let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = Response::new(Body::from(body));
+        let mut response = Response::new(Body::from(self.body()));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         // A refusal holds for this moment only.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        let link = format!(
-            "<{}>; rel=\"describedby\"; type=\"text/html\"",
-            self.documentation
-        );
-        if let Ok(link) = HeaderValue::try_from(link) {
+        if let Some(link) = self.link() {
             headers.insert(LINK, link);
         }
-        set_retry_after(&mut response, self.retry_after);
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
         response.extensions_mut().insert(self);
         response
     }

@@ -9,9 +9,14 @@ use crate::error::Error;
 use crate::replay::Replayable;
 
 impl IntoResponse for Error {
-    /// [`Problem::of`] it. What the database said stays out of it.
+    /// [`Problem::of`] it. What the database said stays out of it. A recorded failure bears
+    /// `Idempotent-Replayed: true`.
     fn into_response(self) -> Response {
-        Problem::of(&self).into_response()
+        let mut response = Problem::of(&self).into_response();
+        if matches!(self, Self::RecordedFailure(_)) {
+            mark(&mut response);
+        }
+        response
     }
 }
 
@@ -21,10 +26,13 @@ impl<T: IntoResponse> IntoResponse for Replayable<T> {
         let replayed = self.replayed();
         let mut response = self.into_inner().into_response();
         if replayed {
-            response
-                .headers_mut()
-                .insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+            mark(&mut response);
         }
         response
     }
+}
+
+fn mark(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
 }

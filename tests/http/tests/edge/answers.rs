@@ -151,6 +151,7 @@ async fn without_its_store_a_request_is_refused() {
         (&refusal["status"], &refusal["code"]),
         (&503.into(), &"unavailable".into())
     );
+    assert_eq!(refusal["retry_after"], 1);
 }
 
 #[tokio::test]

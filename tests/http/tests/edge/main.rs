@@ -4,6 +4,7 @@ mod answers;
 mod client;
 mod disconnect;
 mod documents;
+mod edits;
 mod forms;
 mod policy;
 mod shop;

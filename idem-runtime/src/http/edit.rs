@@ -1,0 +1,173 @@
+//! A refusal as a policy has it: edited, where nobody further in has said otherwise.
+
+use std::pin::Pin;
+
+use axum_core::body::Body;
+use axum_core::response::Response;
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, Entry, HeaderMap, HeaderValue, LINK, LOCATION,
+};
+use http::response::Parts;
+use http::{HeaderName, StatusCode};
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, Full};
+
+use super::policy::{HttpPolicy, InFlightAnswer};
+use super::problem::{PROBLEM_JSON, Problem};
+use crate::key::IdempotencyKey;
+
+/// A refusal whose body is being read and replaced.
+pub(super) type Editing = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// In the extensions of a refusal that a policy has seen: those further out leave it as it is.
+#[derive(Clone)]
+struct Settled;
+
+/// What stands in place of what the library had put into the response.
+struct Edit {
+    status: StatusCode,
+    link: Option<HeaderValue>,
+    location: Option<HeaderValue>,
+    content_type: &'static str,
+    body: Vec<u8>,
+}
+
+/// Edits the response, if it is a refusal; `Err` if its body has to be read for that.
+pub(super) fn begin(
+    policy: HttpPolicy,
+    key: Option<IdempotencyKey>,
+    mut response: Response,
+) -> Result<Response, Editing> {
+    let extensions = response.extensions_mut();
+    let Some(problem) = extensions.get::<Problem>().cloned() else {
+        return Ok(response);
+    };
+    if extensions.insert(Settled).is_some() {
+        return Ok(response);
+    }
+    let edit = edit(&policy, key.as_ref(), &problem);
+    let (mut parts, body) = response.into_parts();
+    edit.apply(&mut parts, &problem);
+    let ours = problem.body();
+    if edit.body == ours || !may_be(&parts, &body, &ours) {
+        return Ok(Response::from_parts(parts, body));
+    }
+    Err(Box::pin(edit.replace(parts, body, ours)))
+}
+
+/// What `policy` makes of the refusal.
+fn edit(policy: &HttpPolicy, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
+    let rules = policy.rules();
+    let mut edited = problem.clone();
+    let (own_type, own_documentation) = problem.has_own();
+    if let Some(base) = rules.type_base.as_ref().filter(|_| !own_type) {
+        edited = edited.with_type_base(base);
+    }
+    if let Some(page) = rules.documentation.as_ref().filter(|_| !own_documentation) {
+        edited.documentation.clone_from(page);
+    }
+    match (&*problem.code, &rules.in_flight) {
+        ("mismatch", _) => {
+            if let Some(status) = rules.mismatch {
+                edited = edited.with_status(status);
+            }
+        }
+        ("in-flight", InFlightAnswer::TooEarly) => {
+            edited = edited.with_status(StatusCode::TOO_EARLY);
+        }
+        ("in-flight", InFlightAnswer::Accepted(url)) => {
+            if let Some(accepted) = key.and_then(|key| accepted(url.of(key))) {
+                return accepted;
+            }
+        }
+        _ => {}
+    }
+    Edit {
+        status: StatusCode::from_u16(edited.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        link: edited.link(),
+        location: None,
+        content_type: PROBLEM_JSON,
+        body: edited.body(),
+    }
+}
+
+/// 202 with the status URL as `Location` and in the body; `None` if it cannot stand in a header.
+fn accepted(url: String) -> Option<Edit> {
+    let body = serde_json::json!({ "code": "in-flight", "status_url": url });
+    Some(Edit {
+        status: StatusCode::ACCEPTED,
+        link: None,
+        location: Some(HeaderValue::try_from(url).ok()?),
+        content_type: "application/json",
+        body: body.to_string().into_bytes(),
+    })
+}
+
+impl Edit {
+    /// Edits all but the body.
+    fn apply(&self, parts: &mut Parts, problem: &Problem) {
+        if parts.status == problem.status {
+            parts.status = self.status;
+        }
+        if let Some(link) = problem.link() {
+            replace(&mut parts.headers, LINK, &link, self.link.as_ref());
+        } else if let Some(link) = &self.link {
+            parts.headers.append(LINK, link.clone());
+        }
+        if let Some(location) = &self.location {
+            let entry = parts.headers.entry(LOCATION);
+            entry.or_insert_with(|| location.clone());
+        }
+    }
+
+    /// The response with this body, if it had the library's.
+    async fn replace(self, mut parts: Parts, body: Body, ours: Vec<u8>) -> Response {
+        let collected = match body.collect().await {
+            Ok(collected) => collected,
+            // It was to have the library's length and type, and nobody can read it any more.
+            Err(_) => Full::from(ours.clone()).collect().await.unwrap_or_default(),
+        };
+        let trailers = collected.trailers().cloned();
+        let found = collected.to_bytes();
+        if trailers.is_some() || found != ours {
+            let trailers = async { trailers.map(Ok) };
+            let body = Full::from(found).with_trailers(trailers);
+            return Response::from_parts(parts, Body::new(body));
+        }
+        let headers = &mut parts.headers;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if let Entry::Occupied(mut length) = headers.entry(CONTENT_LENGTH) {
+            length.insert(HeaderValue::from(self.body.len()));
+        }
+        Response::from_parts(parts, Body::from(self.body))
+    }
+}
+
+/// Puts `new`, or nothing, in place of the one value `old` of the header. Its others stay.
+fn replace(
+    headers: &mut HeaderMap,
+    name: HeaderName,
+    old: &HeaderValue,
+    new: Option<&HeaderValue>,
+) {
+    let values: Vec<_> = headers.get_all(&name).iter().cloned().collect();
+    headers.remove(&name);
+    for value in values {
+        match new {
+            _ if value != *old => headers.append(&name, value),
+            Some(new) => headers.append(&name, new.clone()),
+            None => false,
+        };
+    }
+}
+
+/// Whether a response's body may be `ours`, by what can be seen without reading it.
+fn may_be(parts: &Parts, body: &Body, ours: &[u8]) -> bool {
+    let headers = &parts.headers;
+    let is_problem = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value == PROBLEM_JSON);
+    is_problem
+        && !headers.contains_key(CONTENT_ENCODING)
+        && body.size_hint().exact() == Some(ours.len() as u64)
+}
