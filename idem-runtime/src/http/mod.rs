@@ -91,6 +91,7 @@
 //! renewed between a request and its retry, and nothing that strangers share.
 
 pub mod cors;
+mod detached;
 mod edit;
 mod extract;
 pub mod header;
@@ -102,6 +103,7 @@ mod problem;
 pub mod problems;
 mod respond;
 
+pub use self::detached::{Detached, DetachedFuture, DetachedService};
 pub use self::header::Syntax;
 pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService, InFlightAnswer};
 pub use self::problem::{CODES, DOCUMENTATION, Problem};

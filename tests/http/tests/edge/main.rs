@@ -2,6 +2,7 @@
 
 mod answers;
 mod client;
+mod detached;
 mod disconnect;
 mod documents;
 mod edits;

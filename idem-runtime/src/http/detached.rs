@@ -1,0 +1,179 @@
+//! Calls that end although their caller has hung up.
+
+use std::fmt;
+use std::mem;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::Semaphore;
+use tower_layer::Layer;
+use tower_service::Service;
+use tracing::Instrument as _;
+
+/// Runs calls on tasks of their own, so that one that has begun comes to its end whether or not its
+/// caller still waits: a client that goes away, a gateway whose time is over, a time-out layer
+/// further out. A retry with the same key then finds the result.
+///
+/// Without it, axum drops a handler whose client hangs up, and its transaction is rolled back. That
+/// is safe, and where a handler takes longer than a gateway waits, no retry ever succeeds; the page
+/// `docs/gateways.md` says more.
+///
+/// As a layer it detaches all of the inner service, from the reading of the request on:
+///
+/// ```
+/// use axum::{Router, routing::post};
+/// use idem_runtime::http::Detached;
+///
+/// # async fn post_order() {}
+/// # async fn example(listener: tokio::net::TcpListener, stop: impl Future<Output = ()> + Send + 'static)
+/// #     -> std::io::Result<()> {
+/// let detached = Detached::new(64);
+/// let app = Router::new()
+///     .route("/orders", post(post_order))
+///     .route_layer(detached.clone());
+/// axum::serve(listener, app).with_graceful_shutdown(stop).await?;
+/// detached.drain().await; // nobody waits for these calls any more
+/// # Ok(()) }
+/// ```
+///
+/// [`run`](Self::run) does the same for one call inside a handler.
+///
+/// The tracing span of the caller is the call's too. Task-locals are not: what a layer further out
+/// keeps in one is out of reach.
+#[derive(Clone)]
+pub struct Detached {
+    permits: Arc<Semaphore>,
+    limit: u32,
+}
+
+impl Detached {
+    /// At most `limit` calls run at a time, whether or not somebody waits for them. Others wait until
+    /// one has ended; a caller who hangs up before that leaves nothing behind.
+    ///
+    /// # Panics
+    /// If `limit` is zero.
+    pub fn new(limit: u32) -> Self {
+        assert!(limit > 0, "a limit of zero would let no call run");
+        Self {
+            permits: Arc::new(Semaphore::new(limit as usize)),
+            limit,
+        }
+    }
+
+    /// Runs `call` to its end and returns what it does. Dropped, this no longer waits, and the call
+    /// goes on.
+    ///
+    /// ```
+    /// # async fn place_order(order: u32) -> u32 { order }
+    /// # async fn example(detached: idem_runtime::http::Detached, order: u32) {
+    /// let placed = detached.run(async move { place_order(order).await }).await;
+    /// # let _ = placed; }
+    /// ```
+    ///
+    /// # Panics
+    /// As `call` does.
+    pub async fn run<F>(&self, call: F) -> F::Output
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+            unreachable!("nobody closes the semaphore");
+        };
+        let running = async move {
+            let output = call.await;
+            drop(permit);
+            output
+        };
+        match tokio::spawn(running.in_current_span()).await {
+            Ok(output) => output,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime shuts down, and this task ends with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Waits until no call is running. Calls that come meanwhile begin afterwards.
+    ///
+    /// For a graceful shutdown: stop taking requests, wait for this (with a bound of your own), then
+    /// let the runtime go. A call that is cut off all the same is rolled back.
+    pub async fn drain(&self) {
+        // An error would mean that somebody has closed the semaphore.
+        let _ = self.permits.acquire_many(self.limit).await;
+    }
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Detached")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> Layer<S> for Detached {
+    type Service = DetachedService<S>;
+
+    fn layer(&self, inner: S) -> DetachedService<S> {
+        DetachedService {
+            inner,
+            detached: self.clone(),
+        }
+    }
+}
+
+/// The service that [`Detached`] makes.
+#[derive(Debug, Clone)]
+pub struct DetachedService<S> {
+    inner: S,
+    detached: Detached,
+}
+
+impl<S, R> Service<R> for DetachedService<S>
+where
+    S: Service<R> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+    R: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = DetachedFuture<S::Response, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        // The one that was asked whether it is ready serves; its clone was not.
+        let clone = self.inner.clone();
+        let mut ready = mem::replace(&mut self.inner, clone);
+        let detached = self.detached.clone();
+        DetachedFuture(Box::pin(async move {
+            let call = async move { ready.call(request).await };
+            detached.run(call).await
+        }))
+    }
+}
+
+/// The response of [`DetachedService`].
+pub struct DetachedFuture<T, E>(Pin<Box<dyn Future<Output = Result<T, E>> + Send>>);
+
+impl<T, E> Future for DetachedFuture<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl<T, E> fmt::Debug for DetachedFuture<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DetachedFuture").finish_non_exhaustive()
+    }
+}
