@@ -46,5 +46,5 @@ pub use self::failure::{Failure, StoredFailure};
 pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
 pub use self::lease::{Attempt, LeaseSource};
 pub use self::purge::{PurgeWorker, Purged};
-pub use self::replay::Replayable;
+pub use self::replay::{ReplayExt, Replayable, ReplayableCall};
 pub use self::spec::{DEFAULT_TABLE, Operation};

@@ -1,9 +1,13 @@
 //! What a handler's caller gets: the result, and whether it is a replay.
 
+mod call;
+
 use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
+pub(crate) use self::call::failed;
+pub use self::call::{ReplayExt, ReplayableCall};
 use crate::record::{Record, Timestamp};
 
 /// A result, first-hand or replayed from the record. Derefs to it and serializes as it.

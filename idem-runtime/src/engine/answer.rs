@@ -4,7 +4,7 @@ use super::contract::Contract;
 use crate::error::{Error, ErrorKind};
 use crate::outcome::{Decision, unknown};
 use crate::record::Record;
-use crate::replay::Replayable;
+use crate::replay::{self, Replayable};
 
 /// How a call ends.
 pub(crate) enum Answer<T, E> {
@@ -94,22 +94,24 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// The handler's own `Result`.
+    /// The handler's own `Result`. Of an `Err` it is said whether it is a recorded one.
     pub(crate) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
-        match self {
-            Self::Executed(value) | Self::Unkeyed(value) => Ok(Replayable::first(value)),
-            Self::Read(value, record) => Ok(Replayable::again(value, &record)),
+        let (error, record) = match self {
+            Self::Executed(value) | Self::Unkeyed(value) => return Ok(Replayable::first(value)),
+            Self::Read(value, record) => return Ok(Replayable::again(value, &record)),
             Self::Replayed(record) => match contract.read(&record) {
-                Ok(value) => Ok(Replayable::again(value, &record)),
-                Err(error) => Err(contract.lift(error)),
+                Ok(value) => return Ok(Replayable::again(value, &record)),
+                Err(error) => (contract.lift(error), None),
             },
-            Self::FailureReplayed(record) => Err(contract
-                .read_failure(&record)
-                .unwrap_or_else(|error| contract.lift(error))),
-            Self::FailureRead(error, _) | Self::FailureRecorded(error) | Self::Failed(error) => {
-                Err(error)
-            }
-            Self::Refused(error) => Err(contract.lift(error)),
-        }
+            Self::FailureReplayed(record) => match contract.read_failure(&record) {
+                Ok(error) => (error, Some(record)),
+                Err(error) => (contract.lift(error), None),
+            },
+            Self::FailureRead(error, record) => (error, Some(record)),
+            Self::FailureRecorded(error) | Self::Failed(error) => (error, None),
+            Self::Refused(error) => (contract.lift(error), None),
+        };
+        replay::failed(record.map(|record| record.created_at));
+        Err(error)
     }
 }

@@ -17,7 +17,7 @@ use crate::engine::contract::Contract;
 use crate::engine::request::Request;
 use crate::engine::unit::State;
 use crate::error::Error;
-use crate::replay::Replayable;
+use crate::replay::{self, ReplayExt as _, Replayable};
 use crate::store::Ask;
 use crate::store::lease::LeaseBackend;
 
@@ -76,8 +76,14 @@ where
     let contract = call.contract;
     // Counted before the task is first polled: whoever drains must wait for it too.
     let running = Running::enter();
-    match tokio::spawn(detached(running, call, body).in_current_span()).await {
-        Ok(result) => result,
+    let detached = detached(running, call, body).replayable();
+    match tokio::spawn(detached.in_current_span()).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => {
+            // Said to the task that ran, and said again to the one that waits.
+            replay::failed(error.recorded_at());
+            Err(error.into_inner())
+        }
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             // The runtime shuts down, and the lease lapses.

@@ -36,6 +36,7 @@ macro_rules! stamp {
                     of_many_leased_calls_at_once_one_has_the_effect,
                     a_transient_failure_releases_the_key_and_the_next_attempt_counts_on,
                     a_permanent_failure_of_a_leased_run_is_replayed,
+                    a_replayed_failure_of_a_leased_run_is_told_from_a_first_one,
                     a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse,
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
                     a_leased_call_without_a_key_or_a_scope_is_refused,

@@ -2,7 +2,7 @@
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
-use idem_runtime::{Error, ErrorKind, Operation};
+use idem_runtime::{Error, ErrorKind, Operation, ReplayExt as _};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -102,6 +102,20 @@ pub(crate) async fn a_permanent_failure_of_a_leased_run_is_replayed<H: Home>() {
     }
     assert_eq!(desk.count(), 1);
     assert_eq!(home.status(&key).await, Some(Status::Failed));
+}
+
+pub(crate) async fn a_replayed_failure_of_a_leased_run_is_told_from_a_first_one<H: Home>() {
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Bounce]), fresh_key());
+    let pool = home.pool();
+    for replayed in [false, true, true] {
+        let call = send_once(&pool, key.clone(), ada(), desk.clone()).replayable();
+        let bounced = call.await.expect_err("bounced");
+        assert!(matches!(*bounced, MailError::Bounced { code: 550 }));
+        assert_eq!(bounced.replayed(), replayed);
+    }
+    let call = send_once(&pool, key.clone(), "bob".to_owned(), desk.clone()).replayable();
+    assert!(!call.await.expect_err("another request").replayed());
+    assert_eq!(desk.count(), 1);
 }
 
 pub(crate) async fn a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse<H: Home>() {

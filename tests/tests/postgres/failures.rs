@@ -1,6 +1,6 @@
 //! Failures: what is recorded, what is replayed, and what leaves nothing behind.
 
-use idem_runtime::{Error, IdempotencyKey, StoredFailure};
+use idem_runtime::{Error, IdempotencyKey, ReplayExt as _, StoredFailure};
 use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_in_vain, pay_then};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::error::DatabaseError;
@@ -47,6 +47,31 @@ async fn a_permanent_failure_is_recorded_replayed_and_its_writes_undone() {
         (shop.payments(&key).await, shop.records(&key).await),
         (0, 1)
     );
+}
+
+#[tokio::test]
+async fn a_replayed_failure_is_told_from_a_first_one() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    for replayed in [false, true, true] {
+        let failed = fail_to_pay(&shop.pool, &key, &CMD, Some(51)).replayable();
+        let declined = failed.await.expect_err("declined");
+        assert!(matches!(*declined, PayError::Declined { code: 51 }));
+        assert_eq!(declined.replayed(), replayed);
+        assert_eq!(declined.recorded_at().is_some(), replayed);
+    }
+    let fresh = fresh_key();
+    for _ in 0..2 {
+        let failed = fail_to_pay(&shop.pool, &fresh, &CMD, None).replayable();
+        assert!(!failed.await.expect_err("for now").replayed());
+    }
+    let refused = pay(&shop.pool, &key, &Pay { amount: 2 }).replayable();
+    let mismatch = refused.await.expect_err("another request");
+    assert!(matches!(
+        *mismatch,
+        PayError::Idempotency(Error::Mismatch(_))
+    ));
+    assert!(!mismatch.replayed());
 }
 
 #[tokio::test]

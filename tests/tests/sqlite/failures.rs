@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use idem_runtime::{Error, IdempotencyKey, Operation, idempotent};
+use idem_runtime::{Error, IdempotencyKey, Operation, ReplayExt as _, idempotent};
 use sqlx::Executor as _;
 use sqlx::sqlite::SqliteTransaction;
 
@@ -59,6 +59,21 @@ async fn a_permanent_failure_is_recorded_and_replayed_and_its_writes_are_undone(
         let changed = refused(charge(&books.pool, &key, 6, &bank).await);
         assert!(matches!(changed, Error::Mismatch(_)), "{changed:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_failure_is_told_from_a_first_one() {
+    let books = Books::open(JOURNALS[0], 1).await;
+    let (key, bank) = (key("a"), Bank::that(|| Err(PayError::Declined(7))));
+    for replayed in [false, true, true] {
+        let declined = charge(&books.pool, &key, 5, &bank).replayable().await;
+        let declined = declined.expect_err("declined");
+        assert!(matches!(*declined, PayError::Declined(7)));
+        assert_eq!(declined.replayed(), replayed);
+        assert_eq!(declined.recorded_at().is_some(), replayed);
+    }
+    let changed = charge(&books.pool, &key, 6, &bank).replayable().await;
+    assert!(!changed.expect_err("another request").replayed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

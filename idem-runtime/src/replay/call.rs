@@ -1,0 +1,170 @@
+//! Whether the `Err` of a call is a recorded one.
+//!
+//! A handler's error type is its user's, and a recorded failure comes back as the very value that it
+//! was: nothing in it can say that it is a replay. So the call says it beside its result, in a
+//! variable of the thread, to whoever polls it at that moment.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use super::Replayable;
+use crate::record::Timestamp;
+
+thread_local! {
+    /// When the failure was recorded that the last call to end has replayed.
+    static RECORDED_AT: Cell<Option<Timestamp>> = const { Cell::new(None) };
+}
+
+/// Says of a call that ends in an `Err` when that was recorded; `None` if it is no replay.
+pub(crate) fn failed(recorded_at: Option<Timestamp>) {
+    RECORDED_AT.set(recorded_at);
+}
+
+/// Tells a replayed failure from a first one.
+pub trait ReplayExt: Future + Sized {
+    /// Returns a call's error as a [`Replayable`] too, for a handler with `failures = "record"`: whoever
+    /// counts declined payments need not count a replay twice.
+    ///
+    /// It goes directly around the call, of a generated handler or of
+    /// [`Operation::run`](crate::Operation::run) and its kin.
+    ///
+    /// ```
+    /// use idem_runtime::{Replayable, ReplayExt as _};
+    /// # #[derive(Debug)] struct PaymentError;
+    /// # async fn create_payment(cents: i64) -> Result<Replayable<u64>, PaymentError> { Err(PaymentError) }
+    ///
+    /// async fn post(cents: i64) -> Result<Replayable<u64>, Replayable<PaymentError>> {
+    ///     let payment = create_payment(cents).replayable().await;
+    ///     if payment.as_ref().is_err_and(|error| !error.replayed()) {
+    ///         // declined for the first time
+    ///     }
+    ///     payment
+    /// }
+    /// ```
+    ///
+    /// With the feature `axum`, `Replayable<E>` is a response where `E` is, and bears
+    /// `Idempotent-Replayed: true` where it is a replay.
+    fn replayable<T, E>(self) -> ReplayableCall<Self>
+    where
+        Self: Future<Output = Result<T, E>>,
+    {
+        ReplayableCall {
+            call: self,
+            recorded_at: None,
+        }
+    }
+}
+
+impl<F: Future> ReplayExt for F {}
+
+pin_project! {
+    /// The call of [`ReplayExt::replayable`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ReplayableCall<F> {
+        #[pin]
+        call: F,
+        recorded_at: Option<Timestamp>,
+    }
+}
+
+impl<F, T, E> Future for ReplayableCall<F>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, Replayable<E>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let watch = Watch::begin(this.recorded_at);
+        let polled = this.call.poll(context);
+        drop(watch);
+        polled.map_err(|error| Replayable {
+            value: error,
+            recorded_at: *this.recorded_at,
+        })
+    }
+}
+
+/// The thread's variable, lent to one call while it is polled.
+struct Watch<'a> {
+    own: &'a mut Option<Timestamp>,
+    others: Option<Timestamp>,
+}
+
+impl<'a> Watch<'a> {
+    fn begin(own: &'a mut Option<Timestamp>) -> Self {
+        let others = RECORDED_AT.replace(*own);
+        Self { own, others }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        *self.own = RECORDED_AT.replace(self.others);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::pin::pin;
+    use std::task::{Poll, Waker};
+
+    use super::*;
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    async fn call(recorded_at: Option<Timestamp>) -> Result<(), &'static str> {
+        failed(recorded_at);
+        Err("failed")
+    }
+
+    #[test]
+    fn calls_side_by_side_and_inside_each_other_are_told_apart() {
+        let at = Some(Timestamp::from_micros(7));
+        let first = pin!(call(None).replayable());
+        let replay = pin!(call(at).replayable());
+        let waiting = pin!(async { pending::<Result<(), &str>>().await }.replayable());
+        let outer = pin!(
+            async {
+                let inner = call(at).replayable().await;
+                assert_eq!(inner.map_err(|error| error.recorded_at()), Err(at));
+                // Of its own accord, after a failure of another's.
+                Err::<(), _>("failed")
+            }
+            .replayable()
+        );
+        let mut waiting = waiting;
+        assert!(poll(waiting.as_mut()).is_pending());
+        let told = |polled: Poll<Result<(), Replayable<&str>>>| match polled {
+            Poll::Ready(Err(error)) => error.replayed(),
+            other => panic!("{other:?}"),
+        };
+        assert!(told(poll(replay)));
+        assert!(!told(poll(outer)));
+        assert!(!told(poll(first)));
+        assert!(poll(waiting.as_mut()).is_pending());
+    }
+
+    #[test]
+    fn a_call_that_panics_tells_nothing_to_the_next() {
+        let at = Some(Timestamp::from_micros(7));
+        let panics = pin!(
+            poll_fn(|_| {
+                failed(at);
+                assert!(at.is_none(), "on purpose");
+                Poll::Ready(Ok::<(), ()>(()))
+            })
+            .replayable()
+        );
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| poll(panics)));
+        assert!(caught.is_err());
+        assert_eq!(RECORDED_AT.get(), None);
+    }
+}
