@@ -15,6 +15,32 @@ enum Line {
     Perhaps(String),
 }
 
+/// The lines that a proxy may have joined to this one: apart at commas that stand in no string.
+fn apart(line: &[u8]) -> Vec<&[u8]> {
+    let is_separator = |at: usize| {
+        let mut before = line[..at].iter();
+        let mut in_string = false;
+        while let Some(byte) = before.next() {
+            match byte {
+                b'"' => in_string = !in_string,
+                b'\\' if in_string => {
+                    before.next();
+                }
+                _ => {}
+            }
+        }
+        line[at] == b',' && !in_string
+    };
+    let mut lines = Vec::new();
+    let mut begin = 0;
+    for at in (0..line.len()).filter(|at| is_separator(*at)) {
+        lines.push(&line[begin..at]);
+        begin = at + 1;
+    }
+    lines.push(&line[begin..]);
+    lines
+}
+
 fn by_the_rules(value: &[u8], syntax: Syntax) -> Line {
     let mut value = value;
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
@@ -83,8 +109,15 @@ pub(crate) fn law(input: &[u8]) {
 }
 
 fn check(headers: &HeaderMap, lines: &[&[u8]], syntax: Syntax) {
+    let mut joins_differ = false;
     let lines: Vec<_> = lines
         .iter()
+        .flat_map(|line| {
+            let lines = apart(line);
+            let trimmed: Vec<_> = lines.iter().map(|line| line.trim_ascii()).collect();
+            joins_differ |= trimmed.iter().any(|line| *line != trimmed[0]);
+            lines
+        })
         .map(|line| by_the_rules(line, syntax))
         .collect();
     let mut texts: Vec<_> = lines
@@ -97,6 +130,7 @@ fn check(headers: &HeaderMap, lines: &[&[u8]], syntax: Syntax) {
     texts.dedup();
     let refused = lines.contains(&Line::Refused)
         || texts.len() > 1
+        || joins_differ
         || (syntax == Syntax::Strict && lines.len() > 1);
     let certain = !lines.iter().any(|line| matches!(line, Line::Perhaps(_)));
     match key(headers, syntax) {

@@ -8,8 +8,8 @@
 //!    it: `8e03978e-40d5` is the same key. It is visible ASCII without `"`, `,`, `;` and `\`, which
 //!    would make it a list, a parameter or half a string.
 //! 4. Several lines of one header are refused, unless (lenient) they mean one key. A proxy may have
-//!    joined them with commas (RFC 9110, section 5.3), so a list is read as the lines that it was:
-//!    `k, k` is the key `k`, and `a, b` is refused as two lines are.
+//!    joined them with commas (RFC 9110, section 5.3): `k, k`, of two equal lines, is the key `k`, and
+//!    `a, b` is refused as two lines are.
 //! 5. Then the rules of [`IdempotencyKey`]: 1 to 255 characters, trimmed, no control characters.
 //!    Present but empty is refused: somebody meant to send a key.
 //!
@@ -44,13 +44,13 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// Returns a regular expression (ECMA-262) that matches exactly those values of the header that
-    /// are one key, without the white space around them, for the `pattern` of a schema.
+    /// Returns a regular expression (ECMA-262) that matches exactly those values of one header line that
+    /// are accepted, without the white space around them, for the `pattern` of a schema.
     ///
     /// ```
     /// use idem_runtime::http::Syntax;
     ///
-    /// assert!(Syntax::Lenient.pattern().starts_with("^(?:"));
+    /// assert!(Syntax::Lenient.pattern().starts_with("^("));
     /// ```
     pub const fn pattern(self) -> &'static str {
         match self {
@@ -88,18 +88,14 @@ pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>
     let mut found: Option<(&HeaderName, IdempotencyKey)> = None;
     for name in names {
         for line in headers.get_all(name) {
-            for value in string::members(line.as_bytes()) {
-                let read = read(name, value, syntax)?;
-                match &found {
-                    None => found = Some((name, read)),
-                    Some((_, key)) if *key == read && syntax == Syntax::Lenient => {}
-                    Some((first, _)) if *first == name => {
-                        return Err(refused(name, Reason::Repeated));
-                    }
-                    Some((first, _)) => {
-                        let other = spelling(first);
-                        return Err(refused(name, Reason::Differs { other }));
-                    }
+            let read = read_line(name, line.as_bytes(), syntax)?;
+            match &found {
+                None => found = Some((name, read)),
+                Some((_, key)) if *key == read && syntax == Syntax::Lenient => {}
+                Some((first, _)) if *first == name => return Err(refused(name, Reason::Repeated)),
+                Some((first, _)) => {
+                    let other = spelling(first);
+                    return Err(refused(name, Reason::Differs { other }));
                 }
             }
         }
@@ -107,16 +103,30 @@ pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>
     Ok(found.map(|(_, key)| key))
 }
 
+/// The key of one line.
+fn read_line(name: &HeaderName, line: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
+    let mut values = string::members(line);
+    let first = values.next().unwrap_or_default();
+    let key = read(name, first, syntax)?;
+    for other in values {
+        read(name, other, syntax)?;
+        if syntax == Syntax::Strict || other != first {
+            return Err(refused(name, Reason::Repeated));
+        }
+    }
+    Ok(key)
+}
+
 /// The key of one value.
-fn read(name: &HeaderName, value: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
-    // Optional white space is not part of a value (RFC 9110, section 5.5).
-    let bytes = value.trim_ascii();
+fn read(name: &HeaderName, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     if bytes.is_empty() {
         return Err(Invalid::new(Field::Key, Reason::Empty));
     }
     if syntax == Syntax::Strict || bytes.starts_with(b"\"") {
         let text = string::unquoted(bytes);
-        return text.ok_or_else(|| refused(name, Reason::NotString))?.parse();
+        return text
+            .ok_or_else(|| refused(name, Reason::NotString))?
+            .parse();
     }
     bare(name, bytes)?.parse()
 }

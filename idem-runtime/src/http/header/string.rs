@@ -44,11 +44,22 @@ macro_rules! string {
     };
 }
 
+macro_rules! bare {
+    () => {
+        r"[-!#-+.-:<-\[\]-~]{1,255}"
+    };
+}
+
+/// A proxy's join of equal lines is told by a reference to what the first one is.
+pub(super) const LENIENT: &str = concat!("^(", bare!(), "|", string!(), r")(?:[ \t]*,[ \t]*\1)*$");
 pub(super) const STRICT: &str = concat!("^", string!(), "$");
-pub(super) const LENIENT: &str = concat!("^(?:[-!#-+.-:<-\\[\\]-~]{1,255}|", string!(), ")$");
+
+/// What the property test makes values of.
+#[cfg(test)]
+pub(super) const PARTS: [&str; 2] = [bare!(), string!()];
 
 /// The values of a line that a proxy may have made of several: between commas that stand in no
-/// string.
+/// string, without the white space around them, which is not part of a value (RFC 9110, section 5.5).
 pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     line.split(move |&byte| {
@@ -61,6 +72,7 @@ pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         }
         separates
     })
+    .map(<[u8]>::trim_ascii)
 }
 
 /// The text of a string, without its quotes and parameters; `None` of what is no string.
@@ -94,9 +106,10 @@ fn are_parameters(mut rest: &[u8]) -> bool {
         if !matches!(behind, [b'a'..=b'z' | b'*', ..]) {
             return false;
         }
-        let name = prefix(behind, |byte| {
-            matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'*')
-        });
+        let name = prefix(
+            behind,
+            |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'*'),
+        );
         rest = &behind[name.len()..];
         if let [b'=', value @ ..] = rest {
             match item(value) {

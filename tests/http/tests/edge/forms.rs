@@ -25,7 +25,7 @@ const ONE_KEY: [&[&str]; 12] = [
     &["Idempotency-Key: 8e03978e-40d5, 8e03978e-40d5"],
     &["Idempotency-Key: 8e03978e-40d5,8e03978e-40d5 , 8e03978e-40d5"],
     &[r#"Idempotency-Key: "8e03978e-40d5", "8e03978e-40d5""#],
-    &[r#"Idempotency-Key: 8e03978e-40d5, "8e03978e-40d5";v="a,b""#],
+    &[r#"Idempotency-Key: "8e03978e-40d5";v="a,b", "8e03978e-40d5";v="a,b""#],
 ];
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn spellings_of_one_key_are_one_key() {
 async fn what_is_no_one_key_is_refused_and_says_which_header_and_why() {
     let shop = Shop::open().await;
     let overlong = format!("Idempotency-Key: {}", "k".repeat(256));
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["Idempotency-Key;"], "key is empty"),
         (&[r#"Idempotency-Key: """#], "key is empty"),
         (&[r#"Idempotency-Key: "  ""#], "key is empty"),
@@ -66,6 +66,10 @@ async fn what_is_no_one_key_is_refused_and_says_which_header_and_why() {
         (
             &["X-Idempotency-Key: a,b"],
             "header `X-Idempotency-Key` is given more than once",
+        ),
+        (
+            &[r#"Idempotency-Key: a, "a""#],
+            "header `Idempotency-Key` is given more than once",
         ),
         (&["Idempotency-Key: a,"], "key is empty"),
         (
