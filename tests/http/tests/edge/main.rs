@@ -6,6 +6,7 @@ mod detached;
 mod disconnect;
 mod documents;
 mod edits;
+mod failures;
 mod forms;
 mod policy;
 mod shop;

@@ -14,6 +14,8 @@ use sqlx::{SqlitePool, SqliteTransaction};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
+use crate::failures;
+
 /// The request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -110,6 +112,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 /// The routes. The layers of a policy go around them.
 pub(crate) fn routes(pool: &SqlitePool) -> Router {
     Router::new()
+        .merge(failures::routes())
         .route("/orders", post(post_order))
         .route("/notes", post(post_note))
         .with_state(pool.clone())
