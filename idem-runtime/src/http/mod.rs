@@ -7,9 +7,12 @@
 //! - [`IdempotencyKey`](crate::IdempotencyKey) is an extractor, and so is `Option` of it. It carries
 //!   the [`Scope`](crate::Scope) that a middleware put into the request's extensions. [`header`] has
 //!   the rules.
-//! - [`Error`](crate::Error) is a response: a [`Problem`], `application/problem+json`.
+//! - [`Error`](crate::Error) is a response: a [`Problem`], `application/problem+json`. Its
+//!   `type` leads to [the page of problems](problems).
 //! - [`Replayable<T>`](crate::Replayable) is one where `T` is, and a replay bears
-//!   `Idempotent-Replayed: true`.
+//!   `Idempotent-Replayed: true`. So does a recorded failure whose call is asked for it
+//!   ([`ReplayExt`](crate::ReplayExt)).
+//! - [`Detached`] is a layer that lets a call end although its caller has hung up.
 //! - [`IdempotencyLayer`](layer::IdempotencyLayer) replays whole responses of services that have no
 //!   transaction.
 //! - [`HttpPolicy`] is a layer that changes these rules for a router: strict syntax, other statuses,
@@ -89,6 +92,10 @@
 //! refused before it is called: authenticate and authorise in a layer or an extractor outside, on
 //! every request, replays included. The scope is the account or tenant, not the token, which may be
 //! renewed between a request and its retry, and nothing that strangers share.
+//!
+//! Prefer `Router::route_layer` to `Router::layer` for what asks for a key or detaches a call: around a
+//! whole router a layer also answers for what has no route, and a `PATCH` to a `POST` route is asked for
+//! a key before it is told 405. A policy may go around anything.
 
 pub mod cors;
 mod detached;

@@ -8,5 +8,6 @@ mod documents;
 mod edits;
 mod failures;
 mod forms;
+mod gateways;
 mod policy;
 mod shop;
