@@ -34,8 +34,8 @@ struct Edit {
 
 /// Edits the response, if it is a refusal; `Err` if its body has to be read for that.
 pub(super) fn begin(
-    policy: HttpPolicy,
-    key: Option<IdempotencyKey>,
+    policy: &HttpPolicy,
+    key: Option<&IdempotencyKey>,
     mut response: Response,
 ) -> Result<Response, Editing> {
     let extensions = response.extensions_mut();
@@ -45,7 +45,7 @@ pub(super) fn begin(
     if extensions.insert(Settled).is_some() {
         return Ok(response);
     }
-    let edit = edit(&policy, key.as_ref(), &problem);
+    let edit = edit(policy, key, &problem);
     let (mut parts, body) = response.into_parts();
     edit.apply(&mut parts, &problem);
     let ours = problem.body();

@@ -233,7 +233,7 @@ where
             Some(edit) => edit,
             None => {
                 let response = ready!(this.response.poll(context))?.into_response();
-                match edit::begin(this.policy.clone(), this.key.take(), response) {
+                match edit::begin(this.policy, this.key.as_ref(), response) {
                     Ok(response) => return Poll::Ready(Ok(response)),
                     Err(editing) => this.edit.insert(editing),
                 }

@@ -7,7 +7,7 @@ use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, LINK, RETRY_AFTER};
 use http::{StatusCode, header};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -61,7 +61,7 @@ pub const CODES: [(&str, StatusCode); 13] = [
 /// ```
 ///
 /// No member holds another request's data, nor what the database said: that is for the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Problem {
@@ -177,10 +177,7 @@ impl Problem {
     pub(super) fn has_own(&self) -> (bool, bool) {
         let explained = explanation(&self.code);
         let type_uri = explained.as_deref().unwrap_or(ABOUT_BLANK);
-        (
-            self.type_uri != type_uri,
-            self.documentation != explained,
-        )
+        (self.type_uri != type_uri, self.documentation != explained)
     }
 
     /// The body of its response.

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use idem_runtime::http::cors;
-use idem_runtime::http::openapi::{KeyHeader, OptionalKeyHeader, Presence, Refusals, describe};
+use axum::http::StatusCode;
+use idem_runtime::http::openapi::{
+    IdempotencyAddon, KeyHeader, LayerRefusals, OptionalKeyHeader, Presence, Refusals, describe,
+};
+use idem_runtime::http::{HttpPolicy, InFlightAnswer, Syntax, cors};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa::Modify;
 
 use crate::client::{order, send};
 use crate::shop::{Shop, text};
@@ -73,15 +77,19 @@ fn a_document_tells_of_the_header_the_refusals_and_their_shape() {
         (&parameter["in"], &parameter["required"]),
         (&json!("header"), &json!(true))
     );
-    assert_eq!(parameter["schema"]["maxLength"], 255);
-    for status in ["400", "409", "422", "503"] {
+    // The longest key has quotes and parameters besides, of which no length can speak.
+    let pattern = parameter["schema"]["pattern"].as_str().expect("a pattern");
+    assert_eq!(pattern, Syntax::Lenient.pattern());
+    for status in ["400", "409", "422", "500", "503"] {
         let content = &operation["responses"][status]["content"]["application/problem+json"];
         let members = &content["schema"]["properties"];
         for member in ["type", "title", "status", "detail", "code", "documentation"] {
             assert!(members[member].is_object(), "{status}, {member}: {content}");
         }
     }
-    assert!(operation["responses"]["409"]["headers"]["Retry-After"].is_object());
+    for status in ["409", "503"] {
+        assert!(operation["responses"][status]["headers"]["Retry-After"].is_object());
+    }
     let optional = &document["paths"]["/notes"]["post"]["parameters"][0];
     assert_eq!(optional["required"], json!(false));
 }
@@ -97,5 +105,110 @@ fn a_described_operation_says_how_long_a_key_is_remembered_and_marks_replays() {
     let description = |value: &Value| value.as_str().expect("text").to_owned();
     assert!(description(&operation["parameters"][0]["description"]).contains("3600 seconds"));
     assert!(operation["responses"]["201"]["headers"]["Idempotent-Replayed"].is_object());
-    assert!(operation["responses"]["422"]["headers"]["Idempotent-Replayed"].is_null());
+    // A recorded failure is a replay too.
+    assert!(operation["responses"]["422"]["headers"]["Idempotent-Replayed"].is_object());
+    assert!(operation["responses"]["409"]["headers"]["Idempotent-Replayed"].is_null());
+}
+
+fn edited(by: &dyn Modify) -> Value {
+    let mut document = <Document as utoipa::OpenApi>::openapi();
+    by.modify(&mut document);
+    by.modify(&mut document);
+    serde_json::to_value(document).expect("JSON")
+}
+
+#[test]
+fn a_document_with_the_addon_says_once_what_its_operations_share() {
+    let document = edited(&IdempotencyAddon);
+    let components = &document["components"];
+    let reference = |path: &str| document["paths"][path]["post"]["parameters"][0]["$ref"].clone();
+    assert_eq!(
+        reference("/orders"),
+        "#/components/parameters/IdempotencyKey"
+    );
+    assert_eq!(
+        reference("/notes"),
+        "#/components/parameters/OptionalIdempotencyKey"
+    );
+    let required = |name: &str| components["parameters"][name]["required"].clone();
+    assert_eq!(required("IdempotencyKey"), true);
+    assert_eq!(required("OptionalIdempotencyKey"), false);
+    let problem = &components["schemas"]["Problem"];
+    assert!(problem["properties"]["type"].is_object(), "{problem}");
+    let needed = problem["required"].as_array().expect("a list");
+    assert!(!needed.contains(&json!("documentation")), "{needed:?}");
+    let text = document.to_string();
+    assert_eq!(
+        text.matches("A URI that names the kind of problem").count(),
+        1
+    );
+    for path in ["/orders", "/notes"] {
+        let responses = document["paths"][path]["post"]["responses"]
+            .as_object()
+            .expect("responses");
+        for (status, response) in responses
+            .iter()
+            .filter(|(status, _)| !status.starts_with('2'))
+        {
+            let content = &response["content"]["application/problem+json"];
+            assert_eq!(
+                content["schema"]["$ref"], "#/components/schemas/Problem",
+                "{status}"
+            );
+        }
+    }
+    let placed = &document["paths"]["/orders"]["post"]["responses"]["201"];
+    assert!(placed["headers"]["Idempotent-Replayed"].is_object());
+}
+
+#[test]
+fn a_policy_tells_of_its_own_answers() {
+    let conflict = edited(&HttpPolicy::new().strict().mismatch(StatusCode::CONFLICT));
+    let responses = &conflict["paths"]["/orders"]["post"]["responses"];
+    let says = |status: &str| responses[status]["description"].as_str().expect("text");
+    assert!(says("409").contains("used before") && !says("422").contains("used before"));
+    let pattern = &conflict["components"]["parameters"]["IdempotencyKey"]["schema"]["pattern"];
+    assert_eq!(*pattern, Syntax::Strict.pattern());
+
+    let early = edited(&HttpPolicy::new().in_flight(InFlightAnswer::TooEarly));
+    let responses = &early["paths"]["/orders"]["post"]["responses"];
+    assert!(responses["425"]["headers"]["Retry-After"].is_object());
+    let says = responses["409"]["description"].as_str().expect("text");
+    assert!(!says.contains("is running"), "{says}");
+
+    let accepted = InFlightAnswer::accepted(|key| format!("/status/{}", key.short_hash()));
+    let accepted = edited(&HttpPolicy::new().in_flight(accepted));
+    let response = &accepted["paths"]["/orders"]["post"]["responses"]["202"];
+    assert!(response["headers"]["Location"].is_object(), "{response}");
+    assert!(
+        response["content"]["application/json"].is_object(),
+        "{response}"
+    );
+}
+
+#[test]
+fn what_a_document_says_by_itself_stays() {
+    #[utoipa::path(
+        post,
+        path = "/orders",
+        params(KeyHeader),
+        responses(LayerRefusals, (status = 422, description = "our own words"))
+    )]
+    #[expect(dead_code, reason = "only its document is looked at")]
+    fn documented() {}
+
+    #[derive(utoipa::OpenApi)]
+    #[openapi(paths(documented))]
+    struct Document;
+
+    let mut document = <Document as utoipa::OpenApi>::openapi();
+    HttpPolicy::new()
+        .mismatch(StatusCode::CONFLICT)
+        .modify(&mut document);
+    let document = serde_json::to_value(document).expect("JSON");
+    let responses = &document["paths"]["/orders"]["post"]["responses"];
+    assert_eq!(responses["422"]["description"], "our own words");
+    for status in ["400", "403", "409", "413", "500", "503"] {
+        assert!(responses[status].is_object(), "{status}: {responses}");
+    }
 }

@@ -1,0 +1,77 @@
+//! What a whole document shares.
+
+use utoipa::PartialSchema as _;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{Components, OpenApi, Ref, RefOr};
+
+use super::{parameter, responses};
+use crate::http::policy::Rules;
+use crate::http::problem::{PROBLEM_JSON, Problem};
+
+/// Edits each operation, and makes components of what they share.
+pub(super) fn edit(document: &mut OpenApi, rules: &Rules) {
+    let components = document.components.get_or_insert_with(Components::new);
+    for item in document.paths.paths.values_mut() {
+        let mut for_all = false;
+        for shared in item.parameters.iter_mut().flatten() {
+            for_all |= parameter::share(shared, components, rules.syntax);
+        }
+        for operation in operations(item) {
+            let mut has_key = for_all;
+            for own in operation.parameters.iter_mut().flatten() {
+                has_key |= parameter::share(own, components, rules.syntax);
+            }
+            if has_key {
+                responses::mark_replays(operation);
+                responses::edit(operation, rules);
+            }
+            share_problem(operation, components);
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let methods = [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.options,
+        &mut item.head,
+        &mut item.patch,
+        &mut item.trace,
+        &mut item.query,
+    ];
+    let others = item.additional_operations.values_mut();
+    methods.into_iter().flatten().chain(others)
+}
+
+/// Makes references of the problems that the operation's responses hold.
+fn share_problem(operation: &mut Operation, components: &mut Components) {
+    let problem = Problem::schema();
+    for response in operation.responses.responses.values_mut() {
+        let RefOr::T(response) = response else {
+            continue;
+        };
+        let Some(RefOr::T(content)) = response.content.get_mut(PROBLEM_JSON) else {
+            continue;
+        };
+        if content.schema.as_ref() == Some(&problem) {
+            let name = component(components);
+            content.schema = Some(Ref::from_schema_name(name).into());
+        }
+    }
+}
+
+/// The component's name; another where the document has a `Problem` of its own.
+fn component(components: &mut Components) -> &'static str {
+    let problem = Problem::schema();
+    let names = ["Problem", "IdempotencyProblem"];
+    let is_free = |name: &&str| {
+        let found = components.schemas.get(*name);
+        found.is_none_or(|found| *found == problem)
+    };
+    let name = names.into_iter().find(is_free).unwrap_or("Problem");
+    components.schemas.entry(name.to_owned()).or_insert(problem);
+    name
+}

@@ -1,0 +1,98 @@
+//! The header as a parameter.
+
+use std::time::Duration;
+
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{Components, Ref, RefOr, Required};
+
+use super::Presence;
+use crate::http::header::{IDEMPOTENCY_KEY, Syntax};
+
+const NAME: &str = "Idempotency-Key";
+
+const DESCRIPTION: &str = "A token of the client's for one intended effect, a String of RFC 8941: \
+    a retry of the same request sends it again and gets the recorded result.";
+
+const EXAMPLE: &str = "\"8e03978e-40d5-43e8-bc93-6894a57f9324\"";
+
+/// The whole parameter.
+pub(super) fn inline(presence: Presence, retention: Option<Duration>) -> Parameter {
+    let mut description = DESCRIPTION.to_owned();
+    if let Some(retention) = retention {
+        let seconds = retention.as_secs();
+        description.push_str(" It is remembered for ");
+        description.push_str(&seconds.to_string());
+        description.push_str(" seconds.");
+    }
+    ParameterBuilder::new()
+        .name(NAME)
+        .parameter_in(ParameterIn::Header)
+        .required(match presence {
+            Presence::Required => Required::True,
+            Presence::Optional => Required::False,
+        })
+        .description(Some(description))
+        .schema(Some(schema(Syntax::default())))
+        .example(Some(EXAMPLE.into()))
+        .build()
+}
+
+/// No lengths: they are the key's, and the value has quotes and parameters besides.
+fn schema(syntax: Syntax) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(syntax.pattern()))
+}
+
+/// Makes a reference of the parameter, if it is the header, and sees to its component. Returns whether
+/// it is the header.
+pub(super) fn share(
+    parameter: &mut RefOr<Parameter>,
+    components: &mut Components,
+    syntax: Syntax,
+) -> bool {
+    let inline = match parameter {
+        RefOr::Ref(reference) => {
+            return [Presence::Required, Presence::Optional]
+                .iter()
+                .any(|presence| reference.ref_location == location(*presence));
+        }
+        RefOr::T(inline) => inline,
+    };
+    if !inline.name.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str())
+        || inline.parameter_in != ParameterIn::Header
+    {
+        return false;
+    }
+    let presence = if inline.required == Required::True {
+        Presence::Required
+    } else {
+        Presence::Optional
+    };
+    let mut reference = Ref::new(location(presence));
+    if let Some(description) = inline.description.take()
+        && description != DESCRIPTION
+    {
+        reference.description = description;
+    }
+    let shared = components.parameters.entry(component(presence).to_owned());
+    shared.or_insert_with(|| {
+        let mut shared = self::inline(presence, None);
+        shared.schema = Some(schema(syntax).into());
+        shared.into()
+    });
+    *parameter = RefOr::Ref(reference);
+    true
+}
+
+fn component(presence: Presence) -> &'static str {
+    match presence {
+        Presence::Required => "IdempotencyKey",
+        Presence::Optional => "OptionalIdempotencyKey",
+    }
+}
+
+fn location(presence: Presence) -> String {
+    format!("#/components/parameters/{}", component(presence))
+}
