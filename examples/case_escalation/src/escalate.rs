@@ -6,20 +6,22 @@ use idem_runtime::{Failure, IdempotencyKey, StoredFailure, idempotent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::SqliteTransaction;
+use utoipa::ToSchema;
 
 use crate::problem::{internal, refusal};
 
 /// What an officer says of it.
-#[derive(Debug, Serialize, Deserialize)] // compared on every retry
+#[derive(Debug, Serialize, Deserialize, ToSchema)] // compared on every retry
 pub struct Reason {
     /// The version of the case that the officer has read.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     pub version: i64,
     /// Why it needs a supervisor.
     pub reason: String,
 }
 
 /// An escalation that has been made.
-#[derive(Debug, Serialize, Deserialize)] // recorded, and replayed
+#[derive(Debug, Serialize, Deserialize, ToSchema)] // recorded, and replayed
 pub struct Escalation {
     /// Names it.
     pub number: i64,

@@ -9,6 +9,8 @@
 //! whoever asks under whatever key.
 
 pub mod app;
+pub mod body;
+pub mod document;
 pub mod escalate;
 pub mod notify;
 pub mod page;

@@ -11,6 +11,7 @@ use std::{env, io};
 use case_escalation::app::{App, routes};
 use case_escalation::notify::Notifier;
 use case_escalation::store;
+use idem_runtime::http::Detached;
 use idem_runtime::{PurgeWorker, lease};
 use tokio::net::TcpListener;
 use tokio::signal::ctrl_c;
@@ -31,14 +32,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let origin = format!("http://{}", listener.local_addr()?);
     println!("{origin}, on {}; Ctrl-C ends it.", file.display());
     let purging = tokio::spawn(PurgeWorker::new(pool.clone()).run(ctrl_c()));
+    let detached = Detached::new(64);
     let app = App {
         pool,
         notifier: Notifier::at(&origin),
+        detached: detached.clone(),
     };
     axum::serve(listener, routes(app))
         .with_graceful_shutdown(async { drop(ctrl_c().await) })
         .await?;
-    // Nobody waits for these runs any more, and each holds a key until it ends.
+    // Nobody waits for these any more, and each holds a key until it ends.
+    timeout(Duration::from_secs(30), detached.drain()).await?;
     timeout(Duration::from_secs(30), lease::drain()).await?;
     purging.await?;
     Ok(())

@@ -8,11 +8,12 @@ use reqwest::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::SqlitePool;
+use utoipa::ToSchema;
 
 use crate::problem::{internal, refusal};
 
 /// What an officer writes.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Words {
     /// The supervisor's address.
     pub to: String,
@@ -32,7 +33,7 @@ pub struct Notice {
 }
 
 /// What the notifier answers.
-#[derive(Debug, Serialize, Deserialize)] // recorded, and replayed
+#[derive(Debug, Serialize, Deserialize, ToSchema)] // recorded, and replayed
 pub struct Receipt {
     /// The notifier's name of the notice.
     pub notice: String,

@@ -1,8 +1,48 @@
-//! The page to try the service with; no build step.
+//! The page to try the service with, and the page that explains its refusals; no build step.
 
 use axum::response::Html;
+use idem_runtime::http::problems;
 
 /// Buttons, and what came of each, side by side.
 pub(crate) async fn page() -> Html<&'static str> {
     Html(include_str!("page.html"))
+}
+
+/// The service's own refusals; the library brings the page of its own.
+const OWN: &str = "
+## already-escalated
+
+409. This version of the case was escalated before, by whomever.
+
+## not-open
+
+409. There is no such case, or it is closed, or it has another version by now.
+
+## no-receipt
+
+502. The notifier did not confirm. If it may have sent the notice, a retry is refused until that is found out.
+
+## unreadable
+
+The body is not the JSON that is asked for.
+";
+
+/// What each `type` of a problem leads to.
+pub(crate) async fn problems() -> Html<String> {
+    Html(html(problems::PAGE) + &html(OWN))
+}
+
+/// As much of Markdown as the pages have: headings, each an anchor, and paragraphs.
+fn html(markdown: &str) -> String {
+    let escaped = markdown.replace('&', "&amp;").replace('<', "&lt;");
+    let blocks = escaped.trim().split("\n\n").map(|block| {
+        match (block.strip_prefix("## "), block.strip_prefix("# ")) {
+            (Some(code), _) => format!("<h2 id=\"{code}\">{code}</h2>\n"),
+            (_, Some(title)) => {
+                format!("<!doctype html>\n<title>{title}</title>\n<h1>{title}</h1>\n")
+            }
+            _ => format!("<p>{block}</p>\n"),
+        }
+    });
+    blocks.collect()
 }

@@ -1,20 +1,15 @@
 //! The service's own refusals, in the shape of the library's: problem details (RFC 9457).
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use idem_runtime::http::Problem;
 
 /// A refusal of the business: `code` is for programs, `detail` for people.
 pub(crate) fn refusal(status: StatusCode, code: &str, detail: &str) -> Response {
-    let body = json!({
-        "type": format!("/problems#{code}"),
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
-        "code": code,
-        "detail": detail,
-    });
-    let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
-    (status, content_type, body.to_string()).into_response()
+    let title = status.canonical_reason().unwrap_or("Refused");
+    Problem::new(code.to_owned(), title, status, detail)
+        .with_type(format!("/problems#{code}"))
+        .into_response()
 }
 
 /// What went wrong is for the log.

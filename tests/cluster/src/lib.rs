@@ -17,6 +17,7 @@ mod cluster;
 mod keeper;
 pub mod mariadb;
 mod options;
+pub mod schemathesis;
 mod template;
 mod wire;
 

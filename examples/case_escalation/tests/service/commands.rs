@@ -75,6 +75,8 @@ async fn another_key_for_the_same_version_meets_the_rule_of_the_business() {
     // Refused for good: recorded, and the same for a retry.
     let again = desk.escalate("k2", "481", 17, "third breach").await;
     assert_eq!((again.status, &again.body), (other.status, &other.body));
+    assert_eq!(other.header("idempotent-replayed"), None);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
     let tables = desk.tables().await;
     assert_eq!(row_counts(&tables), [1, 1, 1, 2, 2]);
     assert_eq!(tables["idem_record"][1]["status"], "failed");
@@ -161,4 +163,23 @@ async fn the_page_is_there() {
         Some("text/html; charset=utf-8")
     );
     assert!(page.body.starts_with("<!doctype html>"));
+}
+
+#[tokio::test]
+async fn each_refusal_leads_to_its_explanation() {
+    let desk = Desk::open().await;
+    let page = desk.get("/problems").await;
+    desk.escalate("k1", "481", 17, "third breach").await;
+    let refusals = [
+        desk.escalate("k1", "481", 17, "fraud").await,
+        desk.escalate("k2", "481", 17, "third breach").await,
+        desk.escalate("k3", "482", 3, "third breach").await,
+        desk.escalate("", "481", 17, "third breach").await,
+    ];
+    for refusal in refusals {
+        let link = refusal.json()["type"].as_str().expect("a URI").to_owned();
+        let (place, anchor) = link.split_once('#').expect("a fragment");
+        assert_eq!((place, anchor), ("/problems", &*refusal.code()));
+        assert!(page.body.contains(&format!("id=\"{anchor}\"")), "{anchor}");
+    }
 }

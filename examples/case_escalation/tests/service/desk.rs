@@ -3,6 +3,7 @@
 use case_escalation::app::{App, routes};
 use case_escalation::notify::Notifier;
 use case_escalation::store;
+use idem_runtime::http::Detached;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Map, Value, json};
@@ -70,7 +71,12 @@ impl Desk {
             "http://127.0.0.1:0"
         };
         let notifier = Notifier::at(at);
-        let app = routes(App { pool, notifier });
+        let detached = Detached::new(64);
+        let app = routes(App {
+            pool,
+            notifier,
+            detached,
+        });
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("served") });
         Self {
             url,
@@ -119,7 +125,7 @@ impl Desk {
         self.get("/").await
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         send(self.client.get(format!("{}{path}", self.url))).await
     }
 

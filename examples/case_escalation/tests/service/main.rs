@@ -3,3 +3,4 @@
 mod browser;
 mod commands;
 mod desk;
+mod schemathesis;

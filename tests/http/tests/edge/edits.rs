@@ -222,7 +222,9 @@ async fn a_policy_goes_around_any_service_whose_answer_can_be_a_response() {
     let request = || Request::new(());
     let policy = HttpPolicy::new();
     let bodies = service_fn(async |_: Request<()>| {
-        Ok::<_, Infallible>(Response::new(http_body_util::Full::new(Bytes::from("full"))))
+        Ok::<_, Infallible>(Response::new(http_body_util::Full::new(Bytes::from(
+            "full",
+        ))))
     });
     let answer = policy.layer(bodies).call(request()).await;
     assert_eq!(answer.expect("infallible").status(), StatusCode::OK);

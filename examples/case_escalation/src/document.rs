@@ -1,0 +1,28 @@
+//! The OpenAPI document of the commands.
+
+use axum::Json;
+use utoipa::openapi::OpenApi as Document;
+use utoipa::{Modify, OpenApi};
+
+use crate::app;
+
+/// The service's policy edits the document as it edits the answers.
+struct Policy;
+
+impl Modify for Policy {
+    fn modify(&self, document: &mut Document) {
+        app::policy().modify(document);
+    }
+}
+
+/// What clients may send and get.
+#[derive(Debug, OpenApi)]
+#[openapi(
+    paths(app::post_escalation, app::post_notice, app::reconcile),
+    modifiers(&Policy)
+)]
+pub struct Api;
+
+pub(crate) async fn serve() -> Json<Document> {
+    Json(Api::openapi())
+}
