@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 471 tokens
+// 487 tokens
 async fn create(
     db: impl ::idem_runtime::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -11,6 +11,9 @@ async fn create(
     r#move: u8,
     _: u8,
 ) -> Result<::idem_runtime::Replayable<()>, E> {
+    ::idem_runtime::__private::register! {
+        "payments", "create", "create"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),

@@ -1,12 +1,15 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 527 tokens
+// 544 tokens
 async fn create(
-    db: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
+    tx: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
     cmd: &Create,
     _clock: &Clock,
     _trace: u8,
 ) -> anyhow::Result<crate::renamed::Replayable<Payment>> {
+    crate::renamed::__private::register! {
+        "payments", "payment.create", "create"
+    }
     let contract = crate::renamed::__private::contract(
             crate::renamed::__private::writes::<_>(),
             crate::renamed::__private::reads::<_>(),
@@ -27,7 +30,7 @@ async fn create(
     request.field("tenant", &tenant);
     request.field("cmd", &cmd);
     #[allow(clippy::used_underscore_binding)] request.field("_trace", &_trace);
-    let mut unit = crate::renamed::__private::unit(db);
+    let mut unit = crate::renamed::__private::unit(tx);
     let mut claim = loop {
         match crate::renamed::__private::claim(&mut unit, &mut request, &contract).await
         {

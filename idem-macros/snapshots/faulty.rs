@@ -4,7 +4,7 @@
 /// Pays.
 #[allow(warnings)]
 pub async fn create(
-    db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
     cmd: &Create,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {

@@ -1,21 +1,25 @@
-// #[idempotent(namespace = "payments", signature = "keep")]
-// 400 tokens
+// #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
+// 445 tokens
 async fn create(
     &self,
-    db: &mut PgTransaction<'_>,
+    tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
 ) -> Result<Payment, PaymentError> {
+    ::idem_runtime::__private::register! {
+        "payments", "payment.create", "create"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),
         ::idem_runtime::__private::lifts::<_>(),
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
-        ::idem_runtime::__private::Operation::new("payments", "create")
+        ::idem_runtime::__private::Operation::new("payments", "payment.create")
             .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
     });
     request.key(&key);
-    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(db);
+    request.projection(&(::idem_runtime::__private::receiver::<Self>(&self), &(1)));
+    let mut unit = ::idem_runtime::__private::unit::<PgTransaction<'_>>(tx);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

@@ -1,12 +1,15 @@
-// #[idempotent(namespace = "mail", lease = "5m", on_lapse = "retry", failures = "record")]
-// 380 tokens
+// #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
+// 396 tokens
 /// Sends.
 pub async fn send(
     self: Arc<Self>,
-    db: impl ::idem_runtime::LeaseSource,
+    attempt: impl ::idem_runtime::LeaseSource,
     key: &IdempotencyKey,
     mail: Mail,
 ) -> Result<::idem_runtime::Replayable<Receipt>, MailError> {
+    ::idem_runtime::__private::register! {
+        "mail", "mail.send", "send"
+    }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),
             ::idem_runtime::__private::reads::<_>(),
@@ -14,7 +17,7 @@ pub async fn send(
         )
         .recording(::idem_runtime::__private::failures::<_>());
     let mut request = ::idem_runtime::__private::Request::new(const {
-        ::idem_runtime::__private::Operation::new("mail", "send")
+        ::idem_runtime::__private::Operation::new("mail", "mail.send")
             .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
             .lease(
                 ::idem_runtime::__private::Duration::from_secs(300u64),
@@ -24,7 +27,7 @@ pub async fn send(
     });
     request.key(&key);
     request.field("mail", &mail);
-    let (call, arrival) = ::idem_runtime::__private::leased(db, request, contract);
+    let (call, arrival) = ::idem_runtime::__private::leased(attempt, request, contract);
     let key_0 = ::idem_runtime::__private::Clone::clone(key);
     let body = async move {
         if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<

@@ -1,11 +1,14 @@
 // #[idempotent(namespace = "mail", lease = "90s")]
-// 358 tokens
+// 374 tokens
 async fn send(
     db: impl ::idem_runtime::LeaseSource,
     _key: Option<&IdempotencyKey>,
     #[cfg(unix)]
     mut to: String,
 ) -> <ApiResult<()> as ::idem_runtime::HandlerResult>::Replayed {
+    ::idem_runtime::__private::register! {
+        "mail", "send", "send"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),

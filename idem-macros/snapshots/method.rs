@@ -1,16 +1,19 @@
-// #[idempotent(namespace = "payments", fingerprint = (amount, to))]
-// 454 tokens
+// #[idempotent(namespace = "payments", operation = format!("create-{N}"), fingerprint = (self.id, amount, to))]
+// 486 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
     self: Arc<Self>,
-    db: impl ::idem_runtime::Begin<'a, Transaction<'_, DB>>,
+    tx: impl ::idem_runtime::Begin<'a, Transaction<'_, DB>>,
     r#type: &IdempotencyKey,
     Json(Create { amount, to, .. }): Json<Create>,
 ) -> Result<::idem_runtime::Replayable<impl Serialize + use<DB>>, Error>
 where
     DB: Sized,
 {
+    ::idem_runtime::__private::register! {
+        "payments", _, "create"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),
@@ -21,8 +24,9 @@ where
             .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
     });
     request.key(&r#type);
-    request.projection(&(&amount, &to));
-    let mut unit = ::idem_runtime::__private::unit(db);
+    request.named(&(format!("create-{N}")));
+    request.projection(&(&self.id, &amount, &to));
+    let mut unit = ::idem_runtime::__private::unit(tx);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

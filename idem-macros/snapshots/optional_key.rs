@@ -1,10 +1,13 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 391 tokens
+// 407 tokens
 async fn create(
-    db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
     cmd: Create,
 ) -> <ApiResult<Payment> as ::idem_runtime::HandlerResult>::Replayed {
+    ::idem_runtime::__private::register! {
+        "payments", "create", "create"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),
@@ -17,7 +20,7 @@ async fn create(
             .without_fingerprint()
     });
     request.key(&key);
-    let mut unit = ::idem_runtime::__private::unit(db);
+    let mut unit = ::idem_runtime::__private::unit(tx);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

@@ -1,11 +1,14 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 408 tokens
+// 424 tokens
 /// Pays.
 pub async fn create_payment(
-    db: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
     cmd: &CreatePayment,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
+    ::idem_runtime::__private::register! {
+        "payments", "create_payment", "create_payment"
+    }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
         ::idem_runtime::__private::reads::<_>(),
@@ -17,7 +20,7 @@ pub async fn create_payment(
     });
     request.key(&key);
     request.field("cmd", &cmd);
-    let mut unit = ::idem_runtime::__private::unit(db);
+    let mut unit = ::idem_runtime::__private::unit(tx);
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {

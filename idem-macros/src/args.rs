@@ -9,7 +9,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::{Expr, Ident, LitStr, Path};
 
 pub(crate) use self::slot::Slot;
-pub(crate) use self::value::{Argument, Fingerprint, Key, bare};
+pub(crate) use self::value::{Argument, Fingerprint, Key, Operation, bare};
 pub(crate) use self::vocabulary::Vocabulary;
 use crate::diagnostic::Faults;
 use crate::literal;
@@ -41,6 +41,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("on_lapse", "on_lapse = \"retry\""),
         ("signature", "signature = \"keep\""),
         ("table", "table = \"app.idempotency\""),
+        ("marker", "marker = CreatePaymentOperation"),
         ("crate", "crate = path::to::idem_runtime"),
     ],
     synonyms: &[
@@ -64,7 +65,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
 pub(crate) struct Options {
     pub(crate) namespace: Slot<LitStr>,
     pub(crate) retention: Slot<u64>,
-    pub(crate) operation: Slot<LitStr>,
+    pub(crate) operation: Slot<Operation>,
     pub(crate) key: Slot<Key>,
     pub(crate) scope: Slot<Expr>,
     pub(crate) key_required: Slot<bool>,
@@ -84,6 +85,8 @@ pub(crate) struct Options {
     /// `signature`: whether the signature stays as written.
     pub(crate) keeps_signature: Slot<bool>,
     pub(crate) table: Slot<LitStr>,
+    /// The type that describes the operation, beside the handler.
+    pub(crate) marker: Slot<Ident>,
     pub(crate) runtime: Slot<Path>,
     /// An argument could not be attributed to an option, so that one may seem to be missing.
     pub(crate) unsure: bool,
@@ -103,9 +106,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .namespace
             .set(at, value::checked(literal::namespace)),
         "retention" => options.retention.set(at, value::duration(RETENTION_LIMIT)),
-        "operation" => options
-            .operation
-            .set(at, value::checked(literal::operation)),
+        "operation" => options.operation.set(at, value::operation),
         "key" => options.key.set(at, value::key),
         "scope" => options.scope.set(at, value::scope),
         "key_required" => options.key_required.set(at, value::boolean),
@@ -130,12 +131,18 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .keeps_signature
             .set(at, value::choice([("keep", true)])),
         "table" => options.table.set(at, value::checked(literal::table)),
+        "marker" => options.marker.set(at, value::name),
         "crate" => options.runtime.set(at, value::path),
         other => unreachable!("`{other}` is in the table of options but has no slot"),
     }
 }
 
 impl Options {
+    /// Whether `skip` was given and could not be read.
+    pub(crate) fn skip_is_faulty(&self) -> bool {
+        self.skip.is_given() && self.skip.value.is_none()
+    }
+
     /// The path of the runtime crate, as generated code writes it.
     pub(crate) fn runtime(&self) -> TokenStream {
         runtime(&self.runtime)

@@ -3,14 +3,15 @@
 //! The expansion is linear. A closure around the body, or a function that the code moves to, would
 //! cost the future its `Send`, or the signature its generics.
 
+pub(crate) mod describe;
 mod lease;
 
-use proc_macro2::{Group, Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Expr, Pat, Token, Type};
 
-use crate::args::{Fingerprint, Options};
+use crate::args::{Fingerprint, Operation, Options};
 use crate::item::Item;
 use crate::model::{First, Model, Output};
 use crate::signature::{self, Ends};
@@ -40,7 +41,11 @@ pub(crate) fn handler(
         Handle::Transaction(transaction) => body(item, model, options, plan, transaction),
         Handle::Attempt(attempt) => lease::body(item, model, options, plan, attempt),
     };
-    quote! { #(#attrs)* #vis #defaultness #sig { #body } }
+    let marker = describe::marker(item, options);
+    // From the user's first token to the last: of a function that ends in a macro's no lint is told.
+    let mut braces = Group::new(Delimiter::Brace, body);
+    braces.set_span(item.body.span());
+    quote! { #marker #(#attrs)* #vis #defaultness #sig #braces }
 }
 
 fn body(
@@ -53,10 +58,13 @@ fn body(
     let mixed = Span::mixed_site();
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
-    let operation = operation(item, options, &p);
+    let registration = describe::registration(item, options, &p);
+    let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
-    let unit = unit(transaction, options, &p);
+    let source = signature::source(model);
+    let underscored = allowance(&source);
+    let unit = unit(&source, transaction, options, &p);
     let result = types::inferred(plan.result);
     let anchor = anchor(&result, &p);
     let returned = Ends::of(&result).open(&quote!(result));
@@ -69,9 +77,11 @@ fn body(
         settled = quote_spanned!(mixed=> #p::keep(#settled));
     }
     quote_spanned! {mixed=>
+        #registration
         let contract = #contract;
-        let mut request = #p::Request::new(const { #operation });
+        let mut request = #p::Request::new(#operation);
         #request
+        #underscored
         let mut unit = #unit;
         let mut claim = loop {
             match #p::claim(&mut unit, &mut request, &contract).await {
@@ -86,67 +96,22 @@ fn body(
             #user
         }.await;
         let finished = #p::finish(claim, #returned, &contract).await;
-        #settled
+        return #settled
     }
 }
 
-/// `unit(db)`, underlined like the transaction's type, which is in the bound of what `db` is.
-fn unit(transaction: &Type, options: &Options, p: &TokenStream) -> TokenStream {
+/// `unit(tx)`, underlined like the transaction's type, which is in the bound of what `tx` is.
+fn unit(source: &Ident, transaction: &Type, options: &Options, p: &TokenStream) -> TokenStream {
     let at = Ends::of(transaction);
-    let source = signature::source();
     let of = options
         .keeps_signature
         .given_as(true)
         .map(|_| quote!(::<#transaction>));
-    let (open, close) = (at.open(&quote!(#p::unit)), at.close(&quote!((#source))));
-    quote!(#open #of #close)
-}
-
-/// The description of the operation: a constant, but without a name that the body could see.
-fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
-    let mixed = Span::mixed_site();
-    let namespace = &options.namespace.value;
-    let name = match &options.operation.value {
-        Some(name) => name.to_token_stream(),
-        None => item.sig.ident.unraw().to_string().into_token_stream(),
-    };
-    let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
-    let mut operation = quote_spanned! {mixed=>
-        #p::Operation::new(#namespace, #name).retention(#p::Duration::from_secs(#retention))
-    };
-    if options.waits.given_as(true).is_some() {
-        let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
-        operation.extend(quote_spanned!(mixed=> .wait(#p::Duration::from_secs(#wait))));
-    }
-    operation.extend(lease::option(options, p));
-    let switches = [
-        (
-            options.records_failures.given_as(true),
-            quote_spanned!(mixed=> .record_failures()),
-        ),
-        (
-            options.record_request.given_as(true),
-            quote_spanned!(mixed=> .record_request()),
-        ),
-        (
-            options.key_required.given_as(false),
-            quote_spanned!(mixed=> .optional_key()),
-        ),
-        (
-            options.strict_expiry.given_as(true),
-            quote_spanned!(mixed=> .strict_expiry()),
-        ),
-    ];
-    for (_, switch) in switches.into_iter().filter(|(given, _)| given.is_some()) {
-        operation.extend(switch);
-    }
-    if let Some(Fingerprint::Off) = options.fingerprint.value {
-        operation.extend(quote_spanned!(mixed=> .without_fingerprint()));
-    }
-    if let Some(table) = &options.table.value {
-        operation.extend(quote_spanned!(mixed=> .table(#table)));
-    }
-    operation
+    let open = at.open(&quote!(#p::unit));
+    // The name inside stays the user's.
+    let mut call = Group::new(Delimiter::Parenthesis, source.to_token_stream());
+    call.set_span(at.last.resolved_at(Span::mixed_site()));
+    quote!(#open #of #call)
 }
 
 /// The assertions on `T` and `E`, underlined at the user's types.
@@ -176,9 +141,9 @@ fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let key = match &plan.key {
         Key::Parameter(name) => quote_spanned!(mixed=> &#name),
-        Key::Given(expr) => borrowed(expr),
+        Key::Given(expr) => borrowed(expr, p),
         Key::Natural(parts) => {
-            let parts = parts.iter().map(borrowed);
+            let parts = parts.iter().map(|part| borrowed(part, p));
             quote_spanned!(mixed=> &#p::natural(&[#(#parts),*]))
         }
     };
@@ -187,12 +152,16 @@ fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
         Key::Given(_) | Key::Natural(_) => None,
     };
     let mut request = quote_spanned!(mixed=> #underscored request.key(#key););
+    if let Some(Operation::Computed(name)) = &options.operation.value {
+        let name = borrowed(name, p);
+        request.extend(quote_spanned!(mixed=> request.named(#name);));
+    }
     if let Some(scope) = &options.scope.value {
-        let scope = borrowed(scope);
+        let scope = borrowed(scope, p);
         request.extend(quote_spanned!(mixed=> request.scope(#scope);));
     }
     if let Some(Fingerprint::Projection(projection)) = &options.fingerprint.value {
-        let projection = borrowed(projection);
+        let projection = borrowed(projection, p);
         request.extend(quote_spanned!(mixed=> request.projection(#projection);));
     }
     request.extend(plan.compared.iter().map(field));
@@ -222,16 +191,21 @@ fn allowance(name: &Ident) -> Option<TokenStream> {
 
 /// `&expr`, underlined like the expression.
 ///
-/// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`.
-fn borrowed(expr: &Expr) -> TokenStream {
+/// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`. `self` is
+/// the value itself, whatever pointer the method is called on.
+fn borrowed(expr: &Expr, p: &TokenStream) -> TokenStream {
     let borrow = Token![&](Ends::of(expr).first);
     let operand = match expr {
-        Expr::Group(group) => return borrowed(&group.expr),
+        Expr::Group(group) => return borrowed(&group.expr, p),
+        Expr::Path(path) if path.path.is_ident("self") => {
+            let open = Ends::of(expr).open(&quote!(#p::receiver::<Self>));
+            return quote!(#open(#borrow #expr));
+        }
         Expr::Path(_) | Expr::Field(_) | Expr::MethodCall(_) | Expr::Call(_) => {
             expr.to_token_stream()
         }
         Expr::Tuple(tuple) => {
-            let parts = tuple.elems.iter().map(borrowed);
+            let parts = tuple.elems.iter().map(|part| borrowed(part, p));
             quote_spanned!(tuple.paren_token.span.join()=> (#(#parts,)*))
         }
         _ => quote_spanned!(borrow.span=> (#expr)),
@@ -268,7 +242,10 @@ pub(crate) fn binding(
     }
     let pat = &typed.pat;
     let ty = ty.map(|ty| quote_spanned!(mixed=> : #ty));
-    Some(quote_spanned!(mixed=> #(#others)* let #pat #ty = #value;))
+    // The user has written one binding, not two.
+    Some(
+        quote_spanned!(mixed=> #(#others)* #[allow(clippy::shadow_unrelated)] let #pat #ty = #value;),
+    )
 }
 
 /// The user's body in its own braces.

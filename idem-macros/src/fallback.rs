@@ -10,6 +10,7 @@ use syn::{Safety, Token};
 use crate::args::Options;
 use crate::expand;
 use crate::item::Item;
+use crate::method;
 use crate::model::{First, Model, Output};
 use crate::signature;
 use crate::types;
@@ -29,7 +30,11 @@ pub(crate) fn handler(item: &Item, model: &Model<'_>, options: &Options) -> Toke
     sig.variadic = None;
     sig.asyncness.get_or_insert(Token![async](mixed));
     let body = body(item, model, options);
-    quote! { #(#attrs)* #[allow(warnings)] #vis #defaultness #sig { #body } }
+    // Beside a method there can be no type.
+    let is_method = method::is_one(item, model, options);
+    let marker = (!is_method).then(|| expand::describe::stand_in(item, options));
+    let marker = marker.flatten();
+    quote! { #marker #(#attrs)* #[allow(warnings)] #vis #defaultness #sig { #body } }
 }
 
 fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {

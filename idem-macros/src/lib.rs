@@ -24,7 +24,7 @@
 //!
 //! ```text
 //! async fn create_payment(
-//!     db: impl Begin<'_, PgTransaction<'_>>,
+//!     tx: impl Begin<'_, PgTransaction<'_>>,
 //!     key: &IdempotencyKey,
 //!     cmd: &CreatePayment,
 //! ) -> Result<Replayable<Payment>, PaymentError>
@@ -35,8 +35,10 @@
 //! lifetimes, `impl Trait` arguments, `?` and early `return` work as without the attribute. The body
 //! is passed on as it is, and lints see it as the user's own.
 //!
-//! `db` being an `impl Trait` argument, two things are as with any function that has one: generic
-//! parameters can still be named at a call, and a result of `impl Trait` cannot say `use<..>`.
+//! The transaction's parameter keeps its name, so that attributes beside this one can name it:
+//! `#[tracing::instrument(skip(tx))]`. It being an `impl Trait` argument, two things are as with any
+//! function that has one: generic parameters can still be named at a call, and a result of `impl Trait`
+//! cannot say `use<..>`.
 //!
 #![doc = include_str!("reference.md")]
 //!
@@ -62,6 +64,10 @@
 //! | `IDEM012` | the item is not a function with a body |
 //! | `IDEM013` | the first parameter of a leased handler is not the attempt |
 //! | `IDEM014` | a leased handler borrows from its caller |
+//! | `IDEM015` | a method does not say its operation |
+//! | `IDEM016` | a receiver is neither compared nor skipped |
+//! | `IDEM017` | a type or const parameter is neither compared nor skipped |
+//! | `IDEM018` | a compared parameter is a set without an order |
 //! | `IDEM021` | there is no such option |
 //! | `IDEM022` | an option is given twice |
 //! | `IDEM023` | an option is not written as it must be |
@@ -74,6 +80,7 @@
 //! | `IDEM030` | `skip` names what is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
 //! | `IDEM032` | a key, a scope or a fingerprint is a literal |
+//! | `IDEM033` | a marker is on a method, or its operation is no literal |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |
 //! | `IDEM043` | the variant for replayed failures holds something else |
@@ -95,6 +102,8 @@ mod failure;
 mod fallback;
 mod item;
 mod literal;
+mod mention;
+mod method;
 mod model;
 mod nearest;
 mod pattern;

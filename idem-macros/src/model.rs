@@ -3,12 +3,19 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
-use syn::{Attribute, FnArg, Ident, Pat, PatType, ReturnType, Signature, Type, TypeReference};
+use syn::{
+    Attribute, FnArg, GenericParam, Ident, Pat, PatType, Receiver, ReturnType, Signature, Type,
+    TypeReference,
+};
 
 use crate::pattern;
 use crate::types::{self, KeyShape};
 
 pub(crate) struct Model<'i> {
+    /// `self`, in whatever form.
+    pub(crate) receiver: Option<&'i Receiver>,
+    /// The names of type and const parameters.
+    pub(crate) generics: Vec<&'i Ident>,
     /// The first parameter after `self`.
     pub(crate) first: Option<First<'i>>,
     /// The parameters after the first.
@@ -74,7 +81,19 @@ impl<'i> Model<'i> {
                 key: types::key_shape(&typed.ty),
             })
             .collect();
+        let receiver = match sig.inputs.first() {
+            Some(FnArg::Receiver(receiver)) => Some(receiver),
+            _ => None,
+        };
+        let generics = sig.generics.params.iter();
+        let generics = generics.filter_map(|parameter| match parameter {
+            GenericParam::Type(parameter) => Some(&parameter.ident),
+            GenericParam::Const(parameter) => Some(&parameter.ident),
+            GenericParam::Lifetime(_) => None,
+        });
         Self {
+            receiver,
+            generics: generics.collect(),
             first,
             rest,
             output: Output::read(&sig.output),

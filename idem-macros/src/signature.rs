@@ -11,11 +11,17 @@ use crate::item::Item;
 use crate::model::{Model, Output};
 use crate::types;
 
-/// The name under which generated code knows what the caller begins the unit of work from.
+/// The name of the parameter that the caller begins the unit of work from: the user's own, so that
+/// attributes beside this one can name it.
 ///
-/// Its span keeps it apart from whatever the user calls `db`.
-pub(crate) fn source() -> Ident {
-    Ident::new("db", Span::mixed_site())
+/// Without one it is `db`, whose span keeps it apart from whatever the user calls so.
+pub(crate) fn source(model: &Model<'_>) -> Ident {
+    match model.first.as_ref().map(|first| &*first.typed.pat) {
+        Some(Pat::Ident(binding)) if binding.by_ref.is_none() && binding.subpat.is_none() => {
+            binding.ident.clone()
+        }
+        _ => Ident::new("db", Span::mixed_site()),
+    }
 }
 
 /// The signature with the transaction and the result replaced, as far as they are understood.
@@ -40,7 +46,7 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
         };
         if let Some(ty) = ty {
             param.attrs.retain(|attr| attr.path().is_ident("cfg"));
-            *param.pat = Pat::Verbatim(source().into_token_stream());
+            *param.pat = Pat::Verbatim(source(model).into_token_stream());
             *param.ty = ty;
         }
     }

@@ -3,6 +3,7 @@
 mod failure;
 mod half_typed;
 mod handler;
+mod identity;
 mod lease;
 mod options;
 mod snapshots;

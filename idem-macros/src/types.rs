@@ -69,6 +69,15 @@ pub(crate) fn borrow(ty: &Type) -> Option<&Type> {
     })
 }
 
+/// The first part of a type that is a set without an order, by its name.
+pub(crate) fn unordered_set(ty: &Type) -> Option<&Type> {
+    let is_set = |name: &Ident| {
+        let name = name.to_string();
+        name.ends_with("HashSet") || name == "DashSet"
+    };
+    find(ty, &|ty| name(ty).is_some_and(is_set))
+}
+
 /// The first part of a type that is of a kind, outermost first.
 fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
     if kind(ty) {
@@ -77,6 +86,7 @@ fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
     match ty {
         Type::Group(group) => find(&group.elem, kind),
         Type::Paren(paren) => find(&paren.elem, kind),
+        Type::Reference(reference) => find(&reference.elem, kind),
         Type::Array(array) => find(&array.elem, kind),
         Type::Slice(slice) => find(&slice.elem, kind),
         Type::Tuple(tuple) => tuple.elems.iter().find_map(|ty| find(ty, kind)),
@@ -168,7 +178,7 @@ pub(crate) enum KeyShape {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyShape, attempt, borrow, inferred, key_shape, reference};
+    use super::{KeyShape, attempt, borrow, inferred, key_shape, reference, unordered_set};
     use quote::ToTokens as _;
     use syn::parse_quote;
 
@@ -218,6 +228,26 @@ mod tests {
         assert!(reference(&parse_quote!([&u8; 3])).is_some());
         assert!(reference(&parse_quote!(Cow<'a, str>)).is_none());
         assert!(reference(&parse_quote!(Vec<PhantomData<&'static u8>>)).is_none());
+    }
+
+    #[test]
+    fn a_set_without_an_order_is_found_wherever_it_stands() {
+        for ty in [
+            parse_quote!(HashSet<u8>),
+            parse_quote!(&std::collections::HashSet<u8, S>),
+            parse_quote!(HashMap<u8, Option<FxHashSet<u8>>>),
+            parse_quote!((u8, [DashSet<u8>; 2])),
+        ] {
+            assert!(unordered_set(&ty).is_some());
+        }
+        for ty in [
+            parse_quote!(HashMap<u8, u8>),
+            parse_quote!(BTreeSet<u8>),
+            parse_quote!(IndexSet<u8>),
+            parse_quote!(PhantomData<HashSet<u8>>),
+        ] {
+            assert!(unordered_set(&ty).is_none());
+        }
     }
 
     #[test]

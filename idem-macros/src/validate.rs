@@ -1,5 +1,6 @@
 //! The rules that concern more than one token: what the handler and its options say together.
 
+mod identity;
 mod key;
 mod lease;
 mod options;
@@ -53,7 +54,7 @@ pub(crate) fn plan<'i>(
     options: &'i Options,
     faults: &mut Faults,
 ) -> Option<Plan<'i>> {
-    options::check(options, faults);
+    options::check(model, options, faults);
     lease::options(options, faults);
     signature::check(item, model, options, faults);
     let key = key::find(item, model, options, faults);
@@ -62,6 +63,7 @@ pub(crate) fn plan<'i>(
         None => (None, Vec::new()),
     };
     let compared = compared(model, options, &leaves, faults);
+    identity::check(item, model, options, &leaves, &compared, faults);
     let first = model.first.as_ref()?;
     Some(Plan {
         handle: if options.lease.is_given() {
@@ -116,6 +118,12 @@ fn compared<'i>(
         .collect()
 }
 
+/// Whether a name in `skip` is that of the receiver or of a type or const parameter.
+fn stands_for_no_value(model: &Model<'_>, name: &Ident) -> bool {
+    name == "self" && model.receiver.is_some()
+        || model.generics.iter().any(|generic| same(generic, name))
+}
+
 /// Why a name in `skip` changes nothing.
 fn misplaced(name: &Ident, model: &Model<'_>, leaves: &[&Ident]) -> Option<String> {
     if leaves.iter().any(|left| same(left, name)) {
@@ -123,8 +131,11 @@ fn misplaced(name: &Ident, model: &Model<'_>, leaves: &[&Ident]) -> Option<Strin
             "`{name}` is the key, which is not compared: remove it from `skip`"
         ));
     }
-    if model.names().any(|known| same(known, name)) {
+    if model.names().any(|known| same(known, name)) || stands_for_no_value(model, name) {
         return None;
+    }
+    if name == "self" {
+        return Some("there is no receiver to skip: remove `self`".to_owned());
     }
     let is_attempt = model
         .first

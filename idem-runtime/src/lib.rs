@@ -28,6 +28,8 @@ mod payload;
 pub mod policy;
 pub mod purge;
 pub mod record;
+#[cfg(feature = "registry")]
+pub mod registry;
 mod replay;
 pub mod schema;
 mod spec;
@@ -47,4 +49,4 @@ pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
 pub use self::lease::{Attempt, LeaseSource};
 pub use self::purge::{PurgeWorker, Purged};
 pub use self::replay::{ReplayExt, Replayable, ReplayableCall};
-pub use self::spec::{DEFAULT_TABLE, Operation};
+pub use self::spec::{DEFAULT_TABLE, DescribeOperation, Operation};

@@ -1,10 +1,14 @@
 //! Every name that generated code may use, and no other. Not part of the public interface.
 
 pub use std::clone::Clone;
+pub use std::fmt::Debug;
+pub use std::marker::Copy;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
 pub use std::time::Duration;
 
+#[cfg(feature = "registry")]
+pub use inventory;
 pub use serde_json::Value;
 
 pub use crate::engine::contract::{Contract, contract, failures, lifts, reads, writes};
@@ -16,7 +20,9 @@ pub use crate::failure::derived::{
     Described, FailureField, described, field, listed, named, replayed,
 };
 pub use crate::policy::OnLapse;
-pub use crate::spec::Operation;
+pub use crate::spec::{DescribeOperation, Operation};
+
+pub use crate::{__marker as marker, __register as register};
 
 pub use crate::lease::run::{Arrival, LeasedCall, leased, run};
 
@@ -38,4 +44,47 @@ pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
 /// Those of `result`.
 pub fn keep<T, E>(result: Result<Replayable<T>, E>) -> Result<T, E> {
     result.map(Replayable::into_inner)
+}
+
+/// `self` in an expression: the value itself, through whatever pointer the method is called on.
+pub fn receiver<T: ?Sized>(receiver: &T) -> &T {
+    receiver
+}
+
+/// Registers a handler, in its own body.
+#[cfg(feature = "registry")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __register {
+    ($namespace:literal, _, $function:literal) => {
+        $crate::__register! { @ $namespace, $crate::__private::None, $function }
+    };
+    ($namespace:literal, $operation:literal, $function:literal) => {
+        $crate::__register! { @ $namespace, $crate::__private::Some($operation), $function }
+    };
+    (@ $namespace:literal, $operation:expr, $function:literal) => {
+        $crate::__private::inventory::submit! {
+            $crate::registry::Handler::new(
+                $namespace,
+                $operation,
+                $function,
+                (::core::module_path!(), ::core::file!(), ::core::line!()),
+            )
+        }
+    };
+}
+
+/// Without feature `registry` a handler is no longer for it.
+#[cfg(not(feature = "registry"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __register {
+    ($($handler:tt)*) => {};
+}
+
+/// What a marker implements besides [`DescribeOperation`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __marker {
+    ($marker:ident) => {};
 }

@@ -177,6 +177,27 @@ impl Operation {
     }
 }
 
+/// What has an operation: the marker type that `marker = ..` makes beside a handler, for whatever
+/// describes the handler apart from its calls.
+///
+/// ```
+/// # #[cfg(all(feature = "macros", feature = "sqlite"))] {
+/// use idem_runtime::{DescribeOperation as _, IdempotencyKey, idempotent};
+/// use sqlx::SqliteTransaction;
+///
+/// #[idempotent(namespace = "payments", marker = Settle)]
+/// async fn settle(_tx: &mut SqliteTransaction<'_>, key: &IdempotencyKey) -> Result<(), idem_runtime::Error> {
+///     Ok(())
+/// }
+///
+/// assert_eq!(Settle::OPERATION.name(), "settle");
+/// # }
+/// ```
+pub trait DescribeOperation {
+    /// The operation.
+    const OPERATION: Operation;
+}
+
 const fn is_namespace(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;

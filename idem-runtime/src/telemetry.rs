@@ -48,6 +48,8 @@ pub(crate) const PANICKED: &str = "panicked";
 /// What one call came to.
 pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
+    /// The operation's name in this call.
+    pub(crate) name: &'a str,
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) outcome: &'static str,
     pub(crate) record: Option<&'a Record>,
@@ -64,7 +66,7 @@ impl Call<'_> {
                 tracing::$level!(
                     target: TARGET,
                     namespace = self.operation.namespace(),
-                    operation = self.operation.name(),
+                    operation = self.name,
                     key = self.identity.map(|identity| identity.key().short_hash()).as_deref(),
                     outcome = self.outcome,
                     replayed = self.record.is_some(),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right: each imports only from its left.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "failure",
     "error",
     "key",
@@ -26,6 +26,7 @@ const ORDER: [&str; 21] = [
     "engine",
     "lease",
     "purge",
+    "registry",
     "http",
     "private",
     "lib",

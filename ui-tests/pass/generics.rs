@@ -8,7 +8,7 @@ use std::fmt::Display;
 struct Wallet<T>(T);
 
 impl<T: Display + Send + Sync> Wallet<T> {
-    #[idempotent(namespace = "payments", skip(cmd, sizes))]
+    #[idempotent(namespace = "payments", operation = "wallet.generic", skip(self, cmd, sizes, C, N))]
     async fn generic<C, const N: usize>(
         &self,
         tx: &mut PgTransaction<'_>,

@@ -15,7 +15,7 @@ trait Payments {
 struct Service;
 
 impl Payments for Service {
-    #[idempotent(namespace = "payments", signature = "keep")]
+    #[idempotent(namespace = "payments", operation = "service.create", skip(self), signature = "keep")]
     async fn create(&self, tx: &mut PgTransaction<'_>, key: &IdempotencyKey, amount: i64) -> ApiResult<Payment> {
         let id = sqlx::query_scalar("SELECT 1").bind(amount).fetch_one(&mut **tx).await?;
         Ok(Payment { id })

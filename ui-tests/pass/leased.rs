@@ -81,13 +81,13 @@ struct Mailer {
 }
 
 impl Mailer {
-    #[idempotent(namespace = "mail", lease = "5m")]
+    #[idempotent(namespace = "mail", operation = "mailer.shared", lease = "5m", skip(self))]
     pub(crate) async fn shared(self: Arc<Self>, attempt: &Attempt, key: &IdempotencyKey) -> ApiResult<i64> {
         attempt.heartbeat().await?;
         Ok(self.fee)
     }
 
-    #[idempotent(namespace = "mail", lease = "5m")]
+    #[idempotent(namespace = "mail", operation = "mailer.by_value", lease = "5m", skip(self))]
     async fn by_value(self, _: &Attempt, key: &IdempotencyKey) -> ApiResult<i64> {
         Ok(self.fee)
     }

@@ -10,24 +10,24 @@ struct Service {
 }
 
 impl Service {
-    #[idempotent(namespace = "payments")]
+    #[idempotent(namespace = "payments", operation = "service.by_reference", skip(self))]
     async fn by_reference(&self, tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
         sqlx::query("SELECT 1").execute(&mut **tx).await?;
         Ok(self.fee)
     }
 
-    #[idempotent(namespace = "payments")]
+    #[idempotent(namespace = "payments", operation = "service.by_mutable_reference", skip(self))]
     async fn by_mutable_reference(&mut self, _tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
         self.fee += 1;
         Ok(self.fee)
     }
 
-    #[idempotent(namespace = "payments")]
+    #[idempotent(namespace = "payments", operation = "service.by_value", skip(self))]
     async fn by_value(self, _tx: &mut PgTransaction<'_>, key: IdempotencyKey) -> ApiResult<i64> {
         Ok(self.fee)
     }
 
-    #[idempotent(namespace = "payments")]
+    #[idempotent(namespace = "payments", operation = "service.shared", skip(self))]
     pub(crate) async fn shared(self: Arc<Self>, _tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
         Ok(self.fee)
     }

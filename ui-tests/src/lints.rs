@@ -86,7 +86,7 @@ struct Service {
 }
 
 impl Service {
-    #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
+    #[idempotent(namespace = "payments", operation = "service.by_reference", key_required = false, fingerprint = off)]
     async fn by_reference(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -98,7 +98,7 @@ impl Service {
         Ok(Payment { id: self.fee })
     }
 
-    #[idempotent(namespace = "payments", key = cmd.request_id)]
+    #[idempotent(namespace = "payments", operation = "service.shared", key = cmd.request_id, skip(self))]
     async fn shared(
         self: Arc<Self>,
         _tx: &mut PgTransaction<'_>,
@@ -107,7 +107,12 @@ impl Service {
         Ok(self.fee + cmd.amount)
     }
 
-    #[idempotent(namespace = "payments", signature = "keep")]
+    #[idempotent(
+        namespace = "payments",
+        operation = "service.kept",
+        skip(self),
+        signature = "keep"
+    )]
     async fn kept(&self, tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> ApiResult<i64> {
         sqlx::query("DELETE FROM payment")
             .execute(&mut **tx)

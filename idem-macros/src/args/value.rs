@@ -5,7 +5,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Ident, LitBool, LitStr, Path, Token, token};
+use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, token};
 
 use crate::diagnostic::{Code, fault};
 use crate::{literal, nearest};
@@ -23,6 +23,14 @@ pub(crate) enum Key {
     Given(Expr),
     /// `key = natural(a, b)`: a key minted from parts.
     Natural(Vec<Expr>),
+}
+
+/// What the operation is called.
+pub(crate) enum Operation {
+    /// `operation = "name"`: part of the constant description.
+    Literal(LitStr),
+    /// `operation = expr`: evaluated at each call.
+    Computed(Expr),
 }
 
 /// What is compared in place of all parameters.
@@ -117,6 +125,26 @@ pub(crate) fn checked(
     }
 }
 
+/// `"name"`, or an expression that gives one.
+pub(crate) fn operation(at: &Argument<'_>) -> syn::Result<Operation> {
+    let number = |ahead: ParseStream| ahead.peek(Lit) && !ahead.peek(LitStr);
+    let ahead = at.input.fork();
+    if ahead.parse::<Option<Token![=]>>()?.is_some() && number(&ahead) {
+        return checked(literal::operation)(at).map(Operation::Literal);
+    }
+    let expr: Expr = at.parsed()?;
+    match bare(&expr) {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => {
+            literal::operation(text)?;
+            Ok(Operation::Literal(text.clone()))
+        }
+        _ => Ok(Operation::Computed(expr)),
+    }
+}
+
 pub(crate) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
     let with_unit = |number: &str| match number.parse::<u64>() {
         Ok(_) => format!("{number}s"),
@@ -172,6 +200,12 @@ pub(crate) fn word(at: &Argument<'_>) -> syn::Result<()> {
     } else {
         Err(at.misformed())
     }
+}
+
+/// `option = Name`.
+pub(crate) fn name(at: &Argument<'_>) -> syn::Result<Ident> {
+    at.assignment()?;
+    at.input.parse().map_err(|_| at.misformed())
 }
 
 /// `name(a, b)`.

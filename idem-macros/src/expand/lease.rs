@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Pat, Type};
 
-use super::{allowance, anchor, binding, contract, operation, request, user_block};
+use super::{allowance, anchor, binding, contract, describe, request, user_block};
 use crate::args::Options;
 use crate::item::Item;
 use crate::model::{Model, Param, cfgs};
@@ -25,12 +25,14 @@ pub(super) fn body(
     let mixed = Span::mixed_site();
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
-    let operation = operation(item, options, &p);
+    let registration = describe::registration(item, options, &p);
+    let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
     let result = types::inferred(plan.result);
     let anchor = anchor(&result, &p);
-    let db = signature::source();
+    let source = signature::source(model);
+    let underscored = allowance(&source);
     let keys: Vec<_> = lent_keys(model, &p).collect();
     let owned = keys.iter().map(|key| &key.owned);
     let lent = keys.iter().map(|key| &key.lent);
@@ -47,10 +49,12 @@ pub(super) fn body(
     };
     let user = user_block(item);
     quote_spanned! {mixed=>
+        #registration
         let contract = #contract;
-        let mut request = #p::Request::new(const { #operation });
+        let mut request = #p::Request::new(#operation);
         #request
-        let (call, arrival) = #p::leased(#db, request, contract);
+        #underscored
+        let (call, arrival) = #p::leased(#source, request, contract);
         #(#owned)*
         let body = async move {
             #anchor
@@ -58,7 +62,7 @@ pub(super) fn body(
             #(#lent)*
             #user
         };
-        #p::run(call, body).await
+        return #p::run(call, body).await
     }
 }
 

@@ -6,6 +6,7 @@ use super::{HANDLER, reports};
 fn the_function_itself_is_checked() {
     let valid = "namespace = \"p\"";
     let check = |item: &str, code: &str| drop(reports(valid, item, &[code]));
+    let method = "namespace = \"p\", operation = \"o\", skip(self)";
     check(
         "fn f(tx: &mut Tx<'_>, key: &IdempotencyKey) -> Result<(), E> {}",
         "IDEM001",
@@ -38,9 +39,10 @@ fn the_function_itself_is_checked() {
         "async fn f(key: &IdempotencyKey, tx: &mut PgTransaction<'_>) -> Result<(), E> {}",
         "IDEM005",
     );
-    check(
+    reports(
+        method,
         "async fn f(&self, pool: &PgPool, key: &IdempotencyKey) -> Result<(), E> {}",
-        "IDEM005",
+        &["IDEM005"],
     );
     check(
         "async fn f(tx: PgTransaction<'_>, key: &IdempotencyKey) -> Result<(), E> {}",

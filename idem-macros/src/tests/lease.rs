@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 
 use super::reports;
 
+const METHOD: &str = "namespace = \"p\", lease = \"5m\", operation = \"o\", skip(self)";
 const VALID: &str = "namespace = \"p\", lease = \"5m\", on_lapse = \"unknown\"";
 
 #[track_caller]
@@ -20,7 +21,11 @@ fn a_leased_handler_of_any_shape_is_expanded() {
         "async fn f(self: Arc<Self>, attempt: &Attempt, key: Option<&IdempotencyKey>) -> Result<(), E> {}",
         "async fn f(self, attempt: &'_ Attempt, key: &IdempotencyKey, (a, b): (Vec<u8>, Cow<'static, str>)) -> Result<(), E> {}",
     ] {
-        let expansion = reports(VALID, item, &[]);
+        let expansion = reports(
+            if item.contains("self") { METHOD } else { VALID },
+            item,
+            &[],
+        );
         assert!(expansion.is_empty());
     }
 }
@@ -113,12 +118,12 @@ fn a_leased_handler_takes_its_attempt_first() {
         ("&self", "add `attempt: &Attempt`"),
     ] {
         let item = format!("async fn f({parameters}) -> Result<(), E> {{}}");
-        let codes: &[&str] = if parameters == "&self" {
-            &["IDEM013", "IDEM014", "IDEM007"]
+        let (options, codes): (_, &[&str]) = if parameters == "&self" {
+            (METHOD, &["IDEM013", "IDEM014", "IDEM007"])
         } else {
-            &["IDEM013"]
+            (VALID, &["IDEM013"])
         };
-        let errors = reports(VALID, &item, codes);
+        let errors = reports(options, &item, codes);
         assert!(errors[0].contains(message), "{}", errors[0]);
     }
 }
@@ -132,7 +137,12 @@ fn a_leased_handler_owns_what_it_takes() {
         "attempt: &Attempt, key: IdempotencyKey, name: Option<&'a str>",
         "attempt: &Attempt, key: IdempotencyKey, name: Cow<'_, str>",
     ] {
-        let item = format!("async fn f({parameters}) -> Result<(), E> {{}}");
-        says(VALID, &item, "IDEM014", "cannot borrow");
+        let item = format!("async fn f<'a>({parameters}) -> Result<(), E> {{}}");
+        let options = if parameters.contains("self") {
+            METHOD
+        } else {
+            VALID
+        };
+        says(options, &item, "IDEM014", "cannot borrow");
     }
 }

@@ -20,7 +20,7 @@ fn a_handler_without_faults_reports_none() {
         "namespace = \"p\", fingerprint = off, record_request = false",
         "namespace = \"p\", fingerprint = (cmd.a, cmd.b), table = \"app.idempotency\"",
         "namespace = \"p\", key = key, key_required = true, crate = crate::renamed",
-        "namespace = \"p\", key = key.child(\"a\"), signature = \"keep\", expiry = \"strict\"",
+        "namespace = \"p\", key = key.child(\"a\"), operation = \"pay\", signature = \"keep\", expiry = \"strict\"",
         "namespace = \"p\", key = cmd.id, skip(key)",
     ] {
         reports(arguments, HANDLER, &[]);

@@ -91,6 +91,15 @@ fn plain() {
 }
 
 #[test]
+fn described_by_a_marker() {
+    snapshot(
+        "marker",
+        "namespace = \"payments\", marker = CreatePayment",
+        "#[cfg(unix)] pub(crate) async fn create_payment(_tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> Result<(), PaymentError> { Ok(()) }",
+    );
+}
+
+#[test]
 fn every_option() {
     snapshot(
         "every_option",
@@ -112,7 +121,7 @@ fn optional_key_without_fingerprint() {
 fn method_with_generics_and_patterns() {
     snapshot(
         "method",
-        "namespace = \"payments\", fingerprint = (amount, to)",
+        "namespace = \"payments\", operation = format!(\"create-{N}\"), fingerprint = (self.id, amount, to)",
         "#[inline] pub(crate) async fn create<'a, DB: Backend, const N: usize>(self: Arc<Self>, mut tx: &'a mut Transaction<'_, DB>, r#type: &IdempotencyKey, Json(Create { amount, to, .. }): Json<Create>) -> Result<impl Serialize + use<DB>, Error> where DB: Sized { #![allow(unused)] Ok(N) }",
     );
 }
@@ -130,7 +139,7 @@ fn compared_names() {
 fn kept_signature() {
     snapshot(
         "keep",
-        "namespace = \"payments\", signature = \"keep\"",
+        "namespace = \"payments\", operation = \"payment.create\", signature = \"keep\", fingerprint = (self, 1)",
         "async fn create(&self, #[allow(unused)] tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> Result<Payment, PaymentError> { todo!() }",
     );
 }
@@ -139,7 +148,7 @@ fn kept_signature() {
 fn leased() {
     snapshot(
         "leased",
-        "namespace = \"mail\", lease = \"5m\", on_lapse = \"retry\", failures = \"record\"",
+        "namespace = \"mail\", operation = \"mail.send\", skip(self), lease = \"5m\", on_lapse = \"retry\", failures = \"record\"",
         "/// Sends.\npub async fn send(self: Arc<Self>, attempt: &Attempt, key: &IdempotencyKey, mail: Mail) -> Result<Receipt, MailError> { Ok(self.relay(attempt, mail).await?) }",
     );
 }

@@ -1,6 +1,5 @@
 //! Where the key comes from: a parameter of its type, or the option `key`; exactly one of them.
 
-use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{Expr, Ident};
 
@@ -8,6 +7,7 @@ use super::Key;
 use crate::args::{self, Options};
 use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
+use crate::mention::mentions;
 use crate::model::{Model, Param, same};
 use crate::types::{self, KeyShape};
 
@@ -162,18 +162,4 @@ fn plain_name(expr: &Expr) -> Option<&Ident> {
         Expr::Reference(reference) => plain_name(&reference.expr),
         _ => None,
     }
-}
-
-/// Whether an expression uses a name as a variable, and not only as a field or a method.
-fn mentions(tokens: TokenStream, name: &Ident) -> bool {
-    let mut after_point = false;
-    tokens.into_iter().any(|token| {
-        let member = after_point;
-        after_point = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.');
-        match token {
-            TokenTree::Ident(ident) => !member && same(&ident, name),
-            TokenTree::Group(group) => mentions(group.stream(), name),
-            _ => false,
-        }
-    })
 }

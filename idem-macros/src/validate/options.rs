@@ -1,9 +1,14 @@
 //! Options that are missing or contradict each other.
 
+use syn::Ident;
+
+use super::stands_for_no_value;
 use crate::args::{Fingerprint, Options};
 use crate::diagnostic::{Code, Faults};
+use crate::model::{Model, same};
+use crate::types;
 
-pub(super) fn check(options: &Options, faults: &mut Faults) {
+pub(super) fn check(model: &Model<'_>, options: &Options, faults: &mut Faults) {
     if !options.namespace.is_given() && !options.unsure {
         faults.push(
             Code::NoNamespace,
@@ -11,10 +16,23 @@ pub(super) fn check(options: &Options, faults: &mut Faults) {
             "`#[idempotent]` needs the name of the key space\nhelp: write `#[idempotent(namespace = \"payments\")]`",
         );
     }
-    contradictions(options, faults);
+    contradictions(model, options, faults);
 }
 
-fn contradictions(options: &Options, faults: &mut Faults) {
+/// Whether all that is skipped is more than a value: it may be left out of any comparison.
+fn skips_no_value(model: &Model<'_>, options: &Options) -> bool {
+    let is_opaque = |name: &Ident| {
+        model.rest.iter().any(|param| {
+            types::has_impl_trait(&param.typed.ty)
+                && param.names.iter().any(|bound| same(bound, name))
+        })
+    };
+    let mut skip = options.skip.value.iter().flatten();
+    options.skip.value.is_some()
+        && skip.all(|name| stands_for_no_value(model, name) || is_opaque(name))
+}
+
+fn contradictions(model: &Model<'_>, options: &Options, faults: &mut Faults) {
     if let Some(name) = &options.wait.name {
         let complaint = if !options.waits.is_given() {
             Some("a duplicate does not wait unless you also write `on_conflict = \"wait\"`")
@@ -30,7 +48,9 @@ fn contradictions(options: &Options, faults: &mut Faults) {
         }
     }
     if let Some(fingerprint) = &options.fingerprint.value {
-        if let Some(name) = &options.skip.name {
+        if let Some(name) = &options.skip.name
+            && !skips_no_value(model, options)
+        {
             let complaint = match fingerprint {
                 Fingerprint::Off => {
                     "`fingerprint = off` compares nothing, so there is nothing to skip: remove one of them"

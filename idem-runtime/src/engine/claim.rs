@@ -1,5 +1,6 @@
 //! Claiming: begin a unit of work, look, decide, and make ready for the body.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use sqlx::Transaction;
@@ -51,6 +52,8 @@ impl<'u, DB: Backend> Claim<'u, DB> {
 /// What will be written of the request, fixed before the body can change anything.
 pub(super) struct Sheet {
     pub(super) operation: Operation,
+    /// The operation's name in this call.
+    pub(super) name: Cow<'static, str>,
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) request: Option<Vec<u8>>,
 }
@@ -124,6 +127,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
     state.armed = own;
     let sheet = Sheet {
         operation,
+        name: request.name().clone(),
         fingerprint: request.fingerprint(),
         request: request.recorded_request().map(<[u8]>::to_vec),
     };

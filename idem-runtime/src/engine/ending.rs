@@ -48,7 +48,7 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
         let Claim { tx, state, own, .. } = claim;
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }
-    match contract.encode(claim.sheet.operation.name(), &value) {
+    match contract.encode(&claim.sheet.name, &value) {
         Ok(bytes) => record(claim, Status::Completed, &bytes, Answer::Executed(value)).await,
         Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
     }
@@ -64,7 +64,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
     is_innermost(&mut claim).await;
     let permanent = claim.held.as_ref().and_then(|_| contract.permanent(&error));
     if let Some(failure) = permanent {
-        return match contract.encode_failure(claim.sheet.operation.name(), &failure) {
+        return match contract.encode_failure(&claim.sheet.name, &failure) {
             Ok(bytes) => {
                 let answer = Answer::FailureRecorded(error);
                 record(claim, Status::Failed, &bytes, answer).await
@@ -136,7 +136,7 @@ async fn record<DB: Backend, T, E>(
     let retention = sheet.operation.policy().retention.as_micros();
     let entry = Entry {
         status,
-        operation: sheet.operation.name(),
+        operation: &sheet.name,
         fingerprint: sheet.fingerprint,
         request: sheet.request.as_deref(),
         result: (!failed).then_some(payload),

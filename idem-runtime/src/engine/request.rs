@@ -1,11 +1,12 @@
 //! What one call asks for: derived once, before the body, and never again.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::error::{Error, Invalid};
+use crate::error::{Error, Field, Invalid};
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
 use crate::identity::Identity;
-use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource};
+use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
 use crate::outcome::Question;
 use crate::record::Record;
 use crate::spec::Operation;
@@ -36,6 +37,8 @@ impl<T: serde::Serialize + ?Sized> Compared for T {
 /// One call of one operation. Collects; what is wrong surfaces when it is asked for its identity.
 pub struct Request {
     operation: Operation,
+    /// The operation's name in this call.
+    name: Cow<'static, str>,
     key: Option<IdempotencyKey>,
     scope: Option<Scope>,
     /// `None` until there is one.
@@ -56,6 +59,7 @@ impl Request {
     pub fn new(operation: Operation) -> Self {
         Self {
             operation,
+            name: Cow::Borrowed(operation.name()),
             key: None,
             scope: None,
             fields: None,
@@ -78,23 +82,50 @@ impl Request {
         }
     }
 
-    /// Its scope, whatever scope the key carries.
+    /// Whether nothing is compared, because the call has no key and needs none. What is wrong with
+    /// what would be compared is then no fault of the call's.
+    fn is_unkeyed(&self) -> bool {
+        self.key.is_none() && !self.operation.policy().key_required
+    }
+
+    /// Its operation's name, where that is known only at the call. Comes after the key.
+    pub fn named<N: AsRef<str> + ?Sized>(&mut self, name: &N) {
+        if self.is_unkeyed() {
+            return;
+        }
+        let name = name.as_ref();
+        match text::check(Field::Operation, name, limits::OPERATION_MAX) {
+            Ok(()) => self.name = Cow::Owned(name.to_owned()),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Its scope, whatever scope the key carries. Comes after the key.
     pub fn scope<S: ScopeSource + ?Sized>(&mut self, scope: &S) {
+        if self.is_unkeyed() {
+            return;
+        }
         match scope.scope() {
             Ok(scope) => self.scope = Some(scope),
             Err(fault) => self.fail(fault),
         }
     }
 
-    /// One compared parameter.
+    /// One compared parameter. Comes after the key.
     pub fn field<V: Compared + ?Sized>(&mut self, name: &'static str, value: &V) {
+        if self.is_unkeyed() {
+            return;
+        }
         if let Err(fault) = value.add_to(name, self.fields.get_or_insert_default()) {
             self.fail(fault);
         }
     }
 
-    /// What is compared instead of the parameters.
+    /// What is compared instead of the parameters. Comes after the key.
     pub fn projection<V: Compared + ?Sized>(&mut self, value: &V) {
+        if self.is_unkeyed() {
+            return;
+        }
         match value.canonical() {
             Ok(bytes) => self.projection = Some(bytes),
             Err(fault) => self.fail(fault),
@@ -114,7 +145,7 @@ impl Request {
         }
         if let Some(key) = self.key.take() {
             let Some(scope) = self.scope.take().or_else(|| key.scope().cloned()) else {
-                let operation = self.operation.name().into();
+                let operation = self.name.clone().into();
                 return Err(Error::ScopeMissing { operation });
             };
             self.identity = Some(Identity::of_operation(
@@ -131,7 +162,7 @@ impl Request {
                 self.fingerprint = Fingerprint::compute(
                     FINGERPRINT_VERSION,
                     self.operation.namespace(),
-                    self.operation.name(),
+                    &self.name,
                     &canonical,
                 );
                 self.canonical = Some(canonical);
@@ -139,7 +170,7 @@ impl Request {
         }
         if self.identity.is_none() && self.operation.policy().key_required {
             return Err(Error::KeyMissing {
-                operation: self.operation.name().into(),
+                operation: self.name.clone().into(),
             });
         }
         Ok(self.identity.as_ref())
@@ -169,6 +200,7 @@ impl Request {
         self.untold = false;
         Call {
             operation: self.operation(),
+            name: &self.name,
             identity: self.identity(),
             outcome,
             record,
@@ -181,6 +213,11 @@ impl Request {
 
     pub(crate) fn operation(&self) -> &Operation {
         &self.operation
+    }
+
+    /// The operation's name in this call.
+    pub(crate) fn name(&self) -> &Cow<'static, str> {
+        &self.name
     }
 
     pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
@@ -204,7 +241,7 @@ impl Request {
     pub(crate) fn question(&self) -> Question<'_> {
         Question {
             namespace: self.operation.namespace(),
-            operation: self.operation.name(),
+            operation: &self.name,
             request: self.canonical.as_deref(),
             fingerprint: self.fingerprint,
             expiry: self.operation.policy().expiry,

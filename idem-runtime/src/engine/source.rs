@@ -1,5 +1,7 @@
 //! From what a caller passes to where a unit of work begins.
 
+use std::fmt;
+
 use sqlx::pool::PoolConnection;
 use sqlx::{Pool, Transaction};
 
@@ -36,12 +38,15 @@ mod sealed {
 /// PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and there is nobody to
 /// close it. The library's next call on it says [`Error::AlreadyInTransaction`](crate::Error) and
 /// clears it; other code would write into that transaction.
+///
+/// It is `Debug`, as `#[tracing::instrument]` asks of what it does not skip: sqlx shows the pool's
+/// options and no connection string.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot begin a `{Tx}`",
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",
     note = "inside a handler, pass `&mut *tx`"
 )]
-pub trait Begin<'c, Tx> {
+pub trait Begin<'c, Tx>: fmt::Debug {
     /// Converts; nothing is sent yet.
     // The bound is here, or a wrong transaction type would be reported for the signature as well.
     fn source(self) -> Source<'c, DatabaseOf<Tx>>

@@ -10,10 +10,10 @@ use crate::engine::RESOLVE_WITHIN;
 use crate::engine::answer::Answer;
 use crate::engine::contract::Contract;
 use crate::engine::lent::Lent;
+use crate::engine::request::Request;
 use crate::error::Error;
 use crate::outcome::Change;
 use crate::policy::Lease;
-use crate::spec::Operation;
 use crate::store::lease::{LeaseBackend, Write};
 use crate::store::leased::write_fenced;
 use crate::store::{Ask, CommitError};
@@ -88,17 +88,17 @@ impl<DB: LeaseBackend> Holder<DB> {
     /// What the body's result is recorded as, and what its caller gets.
     pub(super) async fn end<T, E>(
         &self,
-        operation: &Operation,
+        request: &Request,
         attempt: &Attempt,
         result: Result<T, E>,
         contract: &Contract<T, E>,
     ) -> Answer<T, E> {
-        let retention = operation.policy().retention.as_micros();
+        let retention = request.operation().policy().retention.as_micros();
         let retention = i64::try_from(retention).unwrap_or(i64::MAX);
         let own = |change| Write::own(change, self.ask.attempt_id, retention);
         match result {
             Ok(value) => {
-                let bytes = match contract.encode(operation.name(), &value) {
+                let bytes = match contract.encode(request.name(), &value) {
                     Ok(bytes) => bytes,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
@@ -122,7 +122,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                     let _ = self.persist(attempt, &own(change)).await;
                     return Answer::Failed(error);
                 };
-                let bytes = match contract.encode_failure(operation.name(), &failure) {
+                let bytes = match contract.encode_failure(request.name(), &failure) {
                     Ok(bytes) => bytes,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };

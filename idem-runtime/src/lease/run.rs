@@ -149,9 +149,7 @@ where
     // Refused by a body that does not ask for it, which then runs without.
     let _ = arrive.send(attempt.clone());
     let result = body.await;
-    let answer = holder
-        .end(request.operation(), &attempt, result, contract)
-        .await;
+    let answer = holder.end(request, &attempt, result, contract).await;
     drop(beating);
     answer
 }
@@ -159,16 +157,18 @@ where
 /// What the call asks for, checked.
 fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Holder<DB>, Error> {
     let operation = *request.operation();
-    let name = || operation.name().into();
+    let name = request.name().clone();
     let lease = operation.policy().lease.ok_or_else(|| Error::LeasePolicy {
-        operation: name(),
+        operation: name.clone().into(),
         leased: false,
     })?;
     // A lease is taken on a key: an optional one that is absent has none to take.
     let identity = request
         .settle()?
         .cloned()
-        .ok_or_else(|| Error::KeyMissing { operation: name() })?;
+        .ok_or_else(|| Error::KeyMissing {
+            operation: name.into(),
+        })?;
     let ask = Ask {
         home: DB::home(&pool)?,
         ..Ask::new(operation.table_name(), identity)

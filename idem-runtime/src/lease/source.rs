@@ -1,5 +1,7 @@
 //! From what a caller passes to where a lease is kept.
 
+use std::fmt;
+
 use sqlx::Pool;
 
 use crate::store::LeaseBackend;
@@ -13,7 +15,7 @@ use crate::store::LeaseBackend;
     label = "pass `&pool`",
     note = "a lease outlives any transaction: its claim is committed before the body runs, and the body runs detached from its caller"
 )]
-pub trait LeaseSource: sealed::Sealed {
+pub trait LeaseSource: sealed::Sealed + fmt::Debug {
     /// The database of the record.
     type Database: LeaseBackend;
 

@@ -39,7 +39,12 @@ struct Mailer {
 }
 
 impl Mailer {
-    #[idempotent(namespace = "mail", lease = "5m")]
+    #[idempotent(
+        namespace = "mail",
+        operation = "mailer.shared",
+        lease = "5m",
+        skip(self)
+    )]
     async fn shared(self: Arc<Self>, attempt: &Attempt, key: IdempotencyKey) -> ApiResult<i64> {
         attempt.heartbeat().await?;
         drop(key);
@@ -52,7 +57,7 @@ impl Mailer {
 /// # Errors
 /// [`Refused`], and refusals.
 #[idempotent(namespace = "mail", lease = "5m", failures = "record")]
-pub async fn recording(attempt: &Attempt, key: &IdempotencyKey) -> Result<i64, Refused> {
+pub(super) async fn recording(attempt: &Attempt, key: &IdempotencyKey) -> Result<i64, Refused> {
     attempt.outcome_unknown();
     Err(Refused::Gone)
 }

@@ -1,0 +1,134 @@
+//! What is said of a handler apart from its calls: its description, its place in the registry, its
+//! marker.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::ext::IdentExt as _;
+
+use super::{DEFAULT_RETENTION, DEFAULT_WAIT, lease};
+use crate::args::{Fingerprint, Operation, Options};
+use crate::item::Item;
+
+/// The description of the operation: a constant, but without a name that the body could see.
+pub(super) fn constant(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    if let Some(marker) = &options.marker.value {
+        return quote_spanned!(mixed=> <#marker as #p::DescribeOperation>::OPERATION);
+    }
+    let operation = operation(item, options, p);
+    quote_spanned!(mixed=> const { #operation })
+}
+
+/// `Operation::new(..)` and whatever the options ask of it.
+fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let namespace = &options.namespace.value;
+    let name = match &options.operation.value {
+        Some(Operation::Literal(name)) => name.to_token_stream(),
+        // Each call says its own; until it has, it goes by the function's.
+        Some(Operation::Computed(_)) | None => function(item).into_token_stream(),
+    };
+    let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
+    let mut operation = quote_spanned! {mixed=>
+        #p::Operation::new(#namespace, #name).retention(#p::Duration::from_secs(#retention))
+    };
+    if options.waits.given_as(true).is_some() {
+        let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
+        operation.extend(quote_spanned!(mixed=> .wait(#p::Duration::from_secs(#wait))));
+    }
+    operation.extend(lease::option(options, p));
+    let switches = [
+        (
+            options.records_failures.given_as(true),
+            quote_spanned!(mixed=> .record_failures()),
+        ),
+        (
+            options.record_request.given_as(true),
+            quote_spanned!(mixed=> .record_request()),
+        ),
+        (
+            options.key_required.given_as(false),
+            quote_spanned!(mixed=> .optional_key()),
+        ),
+        (
+            options.strict_expiry.given_as(true),
+            quote_spanned!(mixed=> .strict_expiry()),
+        ),
+    ];
+    for (_, switch) in switches.into_iter().filter(|(given, _)| given.is_some()) {
+        operation.extend(switch);
+    }
+    if let Some(Fingerprint::Off) = options.fingerprint.value {
+        operation.extend(quote_spanned!(mixed=> .without_fingerprint()));
+    }
+    if let Some(table) = &options.table.value {
+        operation.extend(quote_spanned!(mixed=> .table(#table)));
+    }
+    operation
+}
+
+/// The handler's entry in the registry: what is known of it without a call.
+///
+/// It stands in the body, so that a method has one too, and first, as an item should.
+pub(super) fn registration(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let namespace = &options.namespace.value;
+    let function = function(item);
+    let name = match &options.operation.value {
+        Some(Operation::Literal(name)) => name.to_token_stream(),
+        Some(Operation::Computed(_)) => quote_spanned!(mixed=> _),
+        None => function.to_token_stream(),
+    };
+    quote_spanned!(mixed=> #p::register! { #namespace, #name, #function })
+}
+
+/// The type that `marker` names, described by the operation and as visible as the handler.
+pub(super) fn marker(item: &Item, options: &Options) -> Option<TokenStream> {
+    described(item, options, |p| operation(item, options, p))
+}
+
+/// The same type beside a handler that has faults, so that what names it has none.
+pub(crate) fn stand_in(item: &Item, options: &Options) -> Option<TokenStream> {
+    described(
+        item,
+        options,
+        |p| quote_spanned!(Span::mixed_site()=> #p::Operation::new("faulty", "faulty")),
+    )
+}
+
+fn described(
+    item: &Item,
+    options: &Options,
+    operation: impl FnOnce(&TokenStream) -> TokenStream,
+) -> Option<TokenStream> {
+    let marker = options.marker.value.as_ref()?;
+    let mixed = Span::mixed_site();
+    let runtime = options.runtime();
+    let p = quote_spanned!(mixed=> #runtime::__private);
+    let operation = operation(&p);
+    let vis = &item.vis;
+    let cfgs = item.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    let cfgs: Vec<_> = cfgs.collect();
+    let doc = format!(
+        "Describes the operation of the handler `{}`.",
+        function(item)
+    );
+    Some(quote_spanned! {mixed=>
+        #(#cfgs)*
+        #[doc = #doc]
+        #[allow(dead_code)]
+        #[derive(#p::Clone, #p::Copy, #p::Debug)]
+        #vis struct #marker;
+        #(#cfgs)*
+        impl #runtime::DescribeOperation for #marker {
+            const OPERATION: #p::Operation = #operation;
+        }
+        #(#cfgs)*
+        #p::marker! { #marker }
+    })
+}
+
+/// The function's name, as text.
+fn function(item: &Item) -> String {
+    item.sig.ident.unraw().to_string()
+}
