@@ -29,7 +29,9 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 //!
-//! [`describe`] does it for one operation, and says how long a key is remembered.
+//! A handler with `marker = PlaceOrder` says it by itself: `params(PlaceOrder)` and
+//! `responses(PlaceOrder)` follow its policy, and tell how long its keys are remembered. [`describe`] does
+//! it for one operation without a handler of the attribute's.
 
 mod document;
 mod parameter;
@@ -43,7 +45,6 @@ use utoipa::openapi::{OpenApi, RefOr, Response};
 use utoipa::{IntoParams, IntoResponses, Modify};
 
 use super::policy::{HttpPolicy, Rules};
-use crate::spec;
 
 /// Whether a request must have the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,13 +135,35 @@ pub fn describe(operation: &mut Operation, presence: Presence, retention: Durati
     }
 }
 
-/// The header as `operation` wants it: required or optional, and for how long it is remembered.
-pub fn parameters_of(operation: &spec::Operation) -> Vec<Parameter> {
-    let policy = operation.policy();
-    let presence = if policy.key_required {
-        Presence::Required
-    } else {
-        Presence::Optional
-    };
-    vec![parameter::inline(presence, Some(policy.retention))]
+/// What the marker of a handler implements for its route.
+#[doc(hidden)]
+pub mod generated {
+    use std::collections::BTreeMap;
+
+    use utoipa::openapi::path::Parameter;
+    pub use utoipa::openapi::path::ParameterIn;
+    use utoipa::openapi::{RefOr, Response};
+    pub use utoipa::{IntoParams, IntoResponses};
+
+    use super::{Presence, Refusals, parameter};
+    use crate::spec::DescribeOperation;
+
+    pub type Parameters = Vec<Parameter>;
+    pub type Responses = BTreeMap<String, RefOr<Response>>;
+
+    /// The header as the operation wants it: required or optional, and for how long it is remembered.
+    pub fn parameters_of<T: DescribeOperation>() -> Parameters {
+        let policy = T::OPERATION.policy();
+        let presence = if policy.key_required {
+            Presence::Required
+        } else {
+            Presence::Optional
+        };
+        vec![parameter::inline(presence, Some(policy.retention))]
+    }
+
+    /// What the operation may be refused with.
+    pub fn responses_of<T: DescribeOperation>() -> Responses {
+        Refusals::responses()
+    }
 }

@@ -7,13 +7,15 @@ use idem_runtime::http::openapi::{
     IdempotencyAddon, KeyHeader, LayerRefusals, OptionalKeyHeader, Presence, Refusals, describe,
 };
 use idem_runtime::http::{HttpPolicy, InFlightAnswer, Syntax, cors};
+use idem_runtime::{IdempotencyKey, idempotent};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use sqlx::SqliteTransaction;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa::Modify;
 
 use crate::client::{order, send};
-use crate::shop::{Shop, text};
+use crate::shop::{OrderError, Shop, text};
 
 #[tokio::test]
 async fn a_browser_may_send_the_key_and_read_the_replay() {
@@ -210,5 +212,75 @@ fn what_a_document_says_by_itself_stays() {
     assert_eq!(responses["422"]["description"], "our own words");
     for status in ["400", "403", "409", "413", "500", "503"] {
         assert!(responses[status].is_object(), "{status}: {responses}");
+    }
+}
+
+#[allow(dead_code, reason = "only what describes it is looked at")]
+#[idempotent(namespace = "orders", retention = "7d", marker = PlaceOrder)]
+async fn place(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    number: i64,
+) -> Result<i64, OrderError> {
+    assert!(!key.as_str().is_empty());
+    let written = sqlx::query("INSERT INTO orders (item) VALUES ('tea')");
+    written.execute(&mut **tx).await?;
+    Ok(number)
+}
+
+#[allow(dead_code, reason = "only what describes it is looked at")]
+#[idempotent(namespace = "orders", key_required = false, marker = TakeNote)]
+async fn note(
+    tx: &mut SqliteTransaction<'_>,
+    key: Option<IdempotencyKey>,
+    number: i64,
+) -> Result<i64, OrderError> {
+    assert!(key.is_none());
+    let written = sqlx::query("INSERT INTO orders (item) VALUES ('tea')");
+    written.execute(&mut **tx).await?;
+    Ok(number)
+}
+
+#[test]
+fn a_route_that_names_its_handler_once_tells_of_its_policy() {
+    #[utoipa::path(
+        post,
+        path = "/place",
+        params(PlaceOrder),
+        responses((status = 201, description = "placed"), PlaceOrder)
+    )]
+    #[expect(dead_code, reason = "only its document is looked at")]
+    fn placing() {}
+
+    #[utoipa::path(
+        post,
+        path = "/note",
+        params(TakeNote),
+        responses((status = 200, description = "taken"), TakeNote)
+    )]
+    #[expect(dead_code, reason = "only its document is looked at")]
+    fn noting() {}
+
+    #[derive(utoipa::OpenApi)]
+    #[openapi(paths(placing, noting), modifiers(&IdempotencyAddon))]
+    struct Document;
+
+    let document = <Document as utoipa::OpenApi>::openapi();
+    let document = serde_json::to_value(document).expect("JSON");
+    for (path, status, component, seconds) in [
+        ("/place", "201", "IdempotencyKey", "604800 seconds"),
+        ("/note", "200", "OptionalIdempotencyKey", "86400 seconds"),
+    ] {
+        let operation = &document["paths"][path]["post"];
+        let parameter = &operation["parameters"][0];
+        let reference = format!("#/components/parameters/{component}");
+        assert_eq!(parameter["$ref"], reference.as_str());
+        let description = parameter["description"].as_str().expect("text");
+        assert!(description.contains(seconds), "{description}");
+        let responses = &operation["responses"];
+        assert!(responses[status]["headers"]["Idempotent-Replayed"].is_object());
+        for refusal in ["400", "409", "422", "500", "503"] {
+            assert!(responses[refusal].is_object(), "{path}: {refusal}");
+        }
     }
 }
