@@ -12,15 +12,15 @@ pub(crate) async fn page() -> Html<&'static str> {
 const OWN: &str = "
 ## already-escalated
 
-409. This version of the case was escalated before, by whomever.
+Status 409. This version of the case was escalated before, by whomever.
 
 ## not-open
 
-409. There is no such case, or it is closed, or it has another version by now.
+Status 409. There is no such case, or it is closed, or it has another version by now.
 
 ## no-receipt
 
-502. The notifier did not confirm. If it may have sent the notice, a retry is refused until that is found out.
+Status 502. The notifier did not confirm. If it may have sent the notice, a retry is refused until that is found out.
 
 ## unreadable
 

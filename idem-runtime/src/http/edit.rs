@@ -12,7 +12,7 @@ use http::{HeaderName, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 
-use super::policy::{HttpPolicy, InFlightAnswer};
+use super::policy::{Documentation, HttpPolicy, InFlightAnswer};
 use super::problem::{PROBLEM_JSON, Problem};
 use crate::key::IdempotencyKey;
 
@@ -63,8 +63,12 @@ fn edit(policy: &HttpPolicy, key: Option<&IdempotencyKey>, problem: &Problem) ->
     if let Some(base) = rules.type_base.as_ref().filter(|_| !own_type) {
         edited = edited.with_type_base(base);
     }
-    if let Some(page) = rules.documentation.as_ref().filter(|_| !own_documentation) {
-        edited.documentation.clone_from(page);
+    if !own_documentation {
+        edited = match &rules.documentation {
+            Documentation::Library => edited,
+            Documentation::Page(url) => edited.with_documentation(url),
+            Documentation::None => edited.without_documentation(),
+        };
     }
     match (&*problem.code, &rules.in_flight) {
         ("mismatch", _) => {
@@ -110,7 +114,7 @@ impl Edit {
             parts.status = self.status;
         }
         if let Some(link) = problem.link() {
-            replace(&mut parts.headers, LINK, &link, self.link.as_ref());
+            replace(&mut parts.headers, &LINK, &link, self.link.as_ref());
         } else if let Some(link) = &self.link {
             parts.headers.append(LINK, link.clone());
         }
@@ -146,16 +150,16 @@ impl Edit {
 /// Puts `new`, or nothing, in place of the one value `old` of the header. Its others stay.
 fn replace(
     headers: &mut HeaderMap,
-    name: HeaderName,
+    name: &HeaderName,
     old: &HeaderValue,
     new: Option<&HeaderValue>,
 ) {
-    let values: Vec<_> = headers.get_all(&name).iter().cloned().collect();
-    headers.remove(&name);
+    let values: Vec<_> = headers.get_all(name).iter().cloned().collect();
+    headers.remove(name);
     for value in values {
         match new {
-            _ if value != *old => headers.append(&name, value),
-            Some(new) => headers.append(&name, new.clone()),
+            _ if value != *old => headers.append(name, value),
+            Some(new) => headers.append(name, new.clone()),
             None => false,
         };
     }

@@ -46,8 +46,19 @@ pub(super) struct Rules {
     pub(super) mismatch: Option<StatusCode>,
     pub(super) in_flight: InFlightAnswer,
     pub(super) type_base: Option<String>,
-    /// What stands in place of the library's page: another, or none.
-    pub(super) documentation: Option<Option<String>>,
+    pub(super) documentation: Documentation,
+}
+
+/// Which page explains problems to people.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Documentation {
+    /// The library's.
+    #[default]
+    Library,
+    /// That at this URL.
+    Page(String),
+    /// None.
+    None,
 }
 
 /// How a request is answered whose key is in flight.
@@ -130,13 +141,13 @@ impl HttpPolicy {
     #[must_use]
     pub fn documentation(self, url: impl Into<String>) -> Self {
         let url = url.into();
-        self.with(|rules| rules.documentation = Some(Some(url)))
+        self.with(|rules| rules.documentation = Documentation::Page(url))
     }
 
     /// No page for people: problems have no `documentation`, and no `Link` to it.
     #[must_use]
     pub fn without_documentation(self) -> Self {
-        self.with(|rules| rules.documentation = Some(None))
+        self.with(|rules| rules.documentation = Documentation::None)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -229,14 +240,13 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let edit = match this.edit {
-            Some(edit) => edit,
-            None => {
-                let response = ready!(this.response.poll(context))?.into_response();
-                match edit::begin(this.policy, this.key.as_ref(), response) {
-                    Ok(response) => return Poll::Ready(Ok(response)),
-                    Err(editing) => this.edit.insert(editing),
-                }
+        let edit = if let Some(edit) = this.edit {
+            edit
+        } else {
+            let response = ready!(this.response.poll(context))?.into_response();
+            match edit::begin(this.policy, this.key.as_ref(), response) {
+                Ok(response) => return Poll::Ready(Ok(response)),
+                Err(editing) => this.edit.insert(editing),
             }
         };
         edit.as_mut().poll(context).map(Ok)

@@ -12,12 +12,13 @@ mod tests {
     use super::super::problem::{CODES, DOCUMENTATION};
     use super::PAGE;
 
-    /// Headings of the page, each with the status that its first word is.
+    /// Headings of the page, each with the status with which its text begins.
     fn headings() -> Vec<(String, String)> {
         let parts = PAGE.split("\n## ").skip(1);
         let heads = parts.map(|part| part.split_once("\n\n").expect("a paragraph"));
         let until = |text: &str| text.split(['.', ',']).next().unwrap_or_default().to_owned();
         heads
+            .map(|(code, text)| (code, text.strip_prefix("Status ").expect("a status")))
             .map(|(code, text)| (code.to_owned(), until(text)))
             .collect()
     }
@@ -57,7 +58,7 @@ mod tests {
             let code: String = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"))
-                .map(|line| line.trim())
+                .map(str::trim)
                 .collect();
             for call in code.split("Problem::new(\"").skip(1) {
                 let code = call.split('"').next().unwrap_or_default();

@@ -120,9 +120,11 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    async fn call(recorded_at: Option<Timestamp>) -> Result<(), &'static str> {
-        failed(recorded_at);
-        Err("failed")
+    fn call(recorded_at: Option<Timestamp>) -> impl Future<Output = Result<(), &'static str>> {
+        poll_fn(move |_| {
+            failed(recorded_at);
+            Poll::Ready(Err("failed"))
+        })
     }
 
     #[test]

@@ -159,7 +159,7 @@ async fn a_body_that_was_encoded_inside_a_policy_outlives_it() {
 
 #[tokio::test]
 async fn a_problem_of_the_services_own_keeps_what_it_says_and_gets_the_rest_by_the_policy() {
-    async fn own() -> Problem {
+    fn own() -> Problem {
         Problem::new(
             "closed",
             "The shop is closed",
@@ -173,11 +173,11 @@ async fn a_problem_of_the_services_own_keeps_what_it_says_and_gets_the_rest_by_t
     let routes = |bare: bool| {
         move |routes: Router| {
             let said = || async {
-                let said = own().await.with_type("/closed").without_documentation();
+                let said = own().with_type("/closed").without_documentation();
                 said.with_retry_after(std::time::Duration::from_millis(1500))
             };
             let routes = routes
-                .layer(map_response(async |_: Answer| own().await))
+                .layer(map_response(async |_: Answer| own()))
                 .route("/said", axum::routing::get(said));
             if bare { routes } else { routes.layer(policy) }
         }

@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 
 use crate::shop::Shop;
 
-/// nginx or HAProxy before a shop, at a socket in a directory of its own.
+/// One of the two before a shop, at a socket in a directory of its own.
 struct Gateway {
     socket: PathBuf,
     _child: Child,
