@@ -17,9 +17,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        key(parts)?.ok_or_else(|| Error::KeyMissing {
-            operation: format!("{} {}", parts.method, parts.uri.path()).into(),
-        })
+        key(parts)?.ok_or_else(|| missing(parts))
     }
 }
 
@@ -27,12 +25,24 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
 /// it the call would not be safe to retry.
 ///
 /// # Errors
-/// [`Error::Invalid`].
+/// [`Error::Invalid`]; [`Error::KeyMissing`] for one in `X-Idempotency-Key` where the syntax is
+/// [strict](header::Syntax::Strict), which does not read that.
 impl<S: Send + Sync> OptionalFromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Error> {
-        key(parts)
+        let key = key(parts)?;
+        // Whoever sent one takes the call for safe to retry.
+        if key.is_none() && parts.headers.contains_key(header::X_IDEMPOTENCY_KEY) {
+            return Err(missing(parts));
+        }
+        Ok(key)
+    }
+}
+
+fn missing(parts: &Parts) -> Error {
+    Error::KeyMissing {
+        operation: format!("{} {}", parts.method, parts.uri.path()).into(),
     }
 }
 

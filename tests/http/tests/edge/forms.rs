@@ -145,3 +145,13 @@ async fn under_strict_syntax_only_the_drafts_form_is_a_key() {
     let (status, ..) = curl(&shop, "/orders", &[r#"Idempotency-Key: "a""#]).await;
     assert_eq!(status, 201);
 }
+
+#[tokio::test]
+async fn a_key_that_strict_syntax_does_not_read_is_refused_where_none_is_required_too() {
+    let shop = Shop::open_with(|routes| routes.layer(HttpPolicy::new().strict())).await;
+    let (status, _, body) = curl(&shop, "/notes", &["X-Idempotency-Key: a"]).await;
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains(r#""code":"key-missing""#), "{body}");
+    assert_eq!(shop.count().await, (0, 0));
+    assert_eq!(curl(&shop, "/notes", &[]).await.0, 200);
+}
