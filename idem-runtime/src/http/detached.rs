@@ -27,15 +27,15 @@ use tracing::Instrument as _;
 /// use idem_runtime::http::Detached;
 ///
 /// # async fn post_order() {}
-/// # async fn example(listener: tokio::net::TcpListener, stop: impl Future<Output = ()> + Send + 'static)
-/// #     -> std::io::Result<()> {
+/// # async fn serve(app: Router) {}
+/// # async fn example() {
 /// let detached = Detached::new(64);
 /// let app = Router::new()
 ///     .route("/orders", post(post_order))
 ///     .route_layer(detached.clone());
-/// axum::serve(listener, app).with_graceful_shutdown(stop).await?;
+/// serve(app).await; // by `axum::serve(..).with_graceful_shutdown(..)`
 /// detached.drain().await; // nobody waits for these calls any more
-/// # Ok(()) }
+/// # }
 /// ```
 ///
 /// [`run`](Self::run) does the same for one call inside a handler.
