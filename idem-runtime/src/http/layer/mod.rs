@@ -10,14 +10,31 @@
 //! 2. The key is read as [`header`](super::header) says. None: refused, or passed through where
 //!    [`optional_key`](IdempotencyLayer::optional_key) allows it.
 //! 3. The scope function says whose the key is. `None`: refused, never a scope that all share.
-//! 4. The body is read, up to a limit. Method, path, query, content type and body are what is
-//!    compared on a retry; JSON by its canonical form, all else byte for byte.
+//! 4. The body is read, up to a limit, and the request is compared with the key's first one.
 //! 5. The claim. A duplicate is answered with the recorded response, 409 or 422.
 //! 6. The inner service, in a task of its own: a client that goes away does not stop it.
 //! 7. Its response. By status ([`keep`](IdempotencyLayer::keep)) it is recorded, or passed on with
 //!    the key released or its outcome unknown.
 //!
-//! What is recorded: the status, the headers of the allow-list, the whole body. The first answer has
+//! # What is compared
+//!
+//! - Method, whole path (also inside `Router::nest`) and query.
+//! - Under [`Scope::GLOBAL`] the host too: `:authority` or `Host`, not what a proxy adds.
+//! - `Content-Type`, as parsed: case, order of parameters, quotes and the `charset=utf-8` of JSON and of
+//!   URL-encoded forms make no difference.
+//! - `Content-Encoding`, `Content-Language`, `Content-Location`, `Content-Range`, and whatever else
+//!   [`compare_headers`](IdempotencyLayer::compare_headers) names. Of each header all values, in their order.
+//! - The body. JSON by its canonical form. Multipart without its boundary, which clients make anew for
+//!   each attempt: the parts in their order, each with its headers (name, file name, type) and bytes. All
+//!   else byte for byte: decompress further out, as no two compressions need be the same.
+//!
+//! A multipart body whose boundary could be read in more than one way (lines that do not end with CRLF,
+//! a boundary inside a part, none at the end), or that is compressed, is refused with 400 at the first
+//! call: an honest retry could not be told from another request.
+//!
+//! # What is recorded
+//!
+//! The status, the headers of the allow-list, the whole body. The first answer has
 //! all its headers; a replay has those of the list, and `Idempotent-Replayed: true`.
 //!
 //! # Responses that cannot be recorded
@@ -42,6 +59,8 @@
 
 mod body;
 mod keep;
+mod media_type;
+mod multipart;
 mod service;
 mod stored;
 mod subject;
@@ -128,6 +147,8 @@ struct Rules<DB: LeaseBackend> {
     may_replay: Option<Arc<MayReplay>>,
     methods: HashSet<Method>,
     requires_key: bool,
+    /// Request headers that are compared besides.
+    compared: HashSet<HeaderName>,
     headers: HashSet<HeaderName>,
     /// The user's own, in place of the default.
     keep: Option<fn(StatusCode) -> Keep>,
@@ -155,6 +176,13 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     #[must_use]
     pub fn optional_key(self) -> Self {
         self.with(|rules| rules.requires_key = false)
+    }
+
+    /// Compares these headers of a request too, with all their values. They are kept in the record, as
+    /// the rest of the request is: name none that holds a secret.
+    #[must_use]
+    pub fn compare_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|rules| rules.compared.extend(headers))
     }
 
     /// The response headers that a replay has; [`DEFAULT_HEADERS`] by default.
@@ -235,6 +263,7 @@ impl<DB: LeaseBackend> Unscoped<DB> {
             may_replay: None,
             methods: HashSet::from([Method::POST, Method::PATCH]),
             requires_key: true,
+            compared: HashSet::new(),
             headers: DEFAULT_HEADERS.into_iter().collect(),
             keep: None,
             request_limit: DEFAULT_BODY_LIMIT,
@@ -242,8 +271,8 @@ impl<DB: LeaseBackend> Unscoped<DB> {
         }))
     }
 
-    /// One scope for all requests: whoever sends a key means the same effect, and may see its
-    /// response.
+    /// One scope for all requests to a host: whoever sends a key means the same effect, and may see its
+    /// response. The same key at another host is a mismatch.
     pub fn global(self) -> IdempotencyLayer<DB> {
         self.scope(|_| Some(Scope::GLOBAL))
     }
@@ -274,6 +303,7 @@ impl<DB: LeaseBackend> Clone for Rules<DB> {
             may_replay: self.may_replay.clone(),
             methods: self.methods.clone(),
             requires_key: self.requires_key,
+            compared: self.compared.clone(),
             headers: self.headers.clone(),
             keep: self.keep,
             request_limit: self.request_limit,

@@ -15,7 +15,7 @@ use super::super::policy::HttpPolicy;
 use super::super::problem::Problem;
 use super::body::{Unread, Unstorable, read};
 use super::stored::Stored;
-use super::subject::Subject;
+use super::subject::{Besides, Subject};
 use super::{Keep, Rules};
 use crate::error::Error;
 use crate::lease::Attempt;
@@ -123,7 +123,14 @@ where
         Err(unread) => return Ok(not_read(unread, rules.request_limit).into_response()),
     };
     let head = parts.clone();
-    let subject = Subject::of(&head, &body);
+    let besides = Besides {
+        authority: scope.is_global(),
+        headers: &rules.compared,
+    };
+    let subject = match Subject::of(&head, &body, besides) {
+        Ok(subject) => subject,
+        Err(why) => return Ok(not_comparable(why).into_response()),
+    };
     let request = Request::from_parts(parts, Body::from(body));
     let run_rules = Arc::clone(&rules);
     let ran = rules
@@ -197,13 +204,23 @@ fn not_read(unread: Unread, limit: usize) -> Problem {
                 "the body is longer than {limit} bytes, which is the limit for a request with an Idempotency-Key"
             ),
         ),
-        Unread::Broken => Problem::new(
-            "request-unreadable",
-            "The request could not be read",
-            StatusCode::BAD_REQUEST,
-            "the body broke off; nothing was done".to_owned(),
-        ),
+        Unread::Broken => unreadable("the body broke off; nothing was done".to_owned()),
     }
+}
+
+fn not_comparable(why: &str) -> Problem {
+    unreadable(format!(
+        "the multipart body cannot be compared with that of a retry, which has another boundary: {why}; nothing was done: write it as RFC 2046, section 5.1, says, without a Content-Encoding"
+    ))
+}
+
+fn unreadable(detail: String) -> Problem {
+    Problem::new(
+        "request-unreadable",
+        "The request could not be read",
+        StatusCode::BAD_REQUEST,
+        detail,
+    )
 }
 
 fn not_storable(why: Unstorable) -> Problem {

@@ -4,4 +4,6 @@ mod bodies;
 mod keeps;
 mod relay;
 mod replays;
+mod requests;
 mod runs;
+mod uploads;

@@ -81,7 +81,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 /// A relay on a port and a database of its own.
 pub(crate) struct Relay {
     pub(crate) pool: SqlitePool,
-    url: String,
+    pub(crate) url: String,
     runs: Arc<AtomicU32>,
     server: AbortHandle,
     _database: Sqlite,
