@@ -7,7 +7,7 @@ use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, LINK, RETRY_AFTER};
 use http::{StatusCode, header};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 
@@ -34,7 +34,7 @@ pub const DOCUMENTATION: &str =
 /// | `replay-forbidden` | 403 | the recorded response is not for this request |
 ///
 /// No member holds another request's data, nor what the database said: that is for the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Problem {
