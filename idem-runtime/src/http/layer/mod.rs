@@ -6,7 +6,8 @@
 //!
 //! In this order:
 //!
-//! 1. A method that is not asked for a key passes through (`POST` and `PATCH` are asked).
+//! 1. A method that is not asked for a key passes through (`POST` and `PATCH` are asked; where `GET` is,
+//!    `HEAD` is too, as routers serve it by the same handler).
 //! 2. The key is read as [`header`](super::header) says. None: refused, or passed through where
 //!    [`optional_key`](IdempotencyLayer::optional_key) allows it.
 //! 3. The scope function says whose the key is. `None`: refused, never a scope that all share.
@@ -80,6 +81,11 @@
 //! Inside authentication and authorisation, which must be asked for a replay too, and outside what
 //! must happen once. Extractors of the inner handlers do not run on a replay; what they would refuse,
 //! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
+//!
+//! Add it to axum's method routers: `post(charge).route_layer(layer)`. `Router::layer` and
+//! `Router::route_layer` put it around the 405 of each route too (and the former around the router's 404):
+//! there a request without a key is asked for one before the router can say that it does not serve the
+//! method.
 
 mod body;
 mod keep;
@@ -164,7 +170,7 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     }
 
     /// The methods that are asked for a key; `POST` and `PATCH` by default. HTTP itself makes `PUT`
-    /// and `DELETE` idempotent (RFC 9110, section 9.2.2).
+    /// and `DELETE` idempotent (RFC 9110, section 9.2.2). With `GET` comes `HEAD`.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.with(|rules| rules.methods = methods.into_iter().collect())

@@ -53,6 +53,12 @@ impl<DB: LeaseBackend> Rules<DB> {
         }
     }
 
+    /// Returns whether a method is asked for a key. A router serves `HEAD` by the handler of `GET`.
+    pub(super) fn protects(&self, method: &Method) -> bool {
+        self.methods.contains(method)
+            || (*method == Method::HEAD && self.methods.contains(&Method::GET))
+    }
+
     pub(super) fn response_limits(&self) -> ResponseLimits {
         ResponseLimits {
             length: self.response_limit,

@@ -102,7 +102,7 @@ where
     S::Future: Send,
     S::Error: Send + 'static,
 {
-    if !rules.methods.contains(request.method()) {
+    if !rules.protects(request.method()) {
         return Ok(inner.call(request).await?.into_response());
     }
     let (parts, body) = request.into_parts();

@@ -7,5 +7,6 @@ mod lengths;
 mod relay;
 mod replays;
 mod requests;
+mod routes;
 mod runs;
 mod uploads;
