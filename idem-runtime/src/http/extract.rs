@@ -17,9 +17,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        key(parts)?.ok_or_else(|| Error::KeyMissing {
-            operation: format!("{} {}", parts.method, parts.uri.path()).into(),
-        })
+        key(parts)?.ok_or_else(|| missing(parts))
     }
 }
 
@@ -27,12 +25,22 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
 /// it the call would not be safe to retry.
 ///
 /// # Errors
-/// [`Error::Invalid`].
+/// [`Error::Invalid`]; [`Error::KeyMissing`] where the only key stands under a name that is not read
+/// (`X-Idempotency-Key`, under [`Syntax::Strict`](super::Syntax::Strict)).
 impl<S: Send + Sync> OptionalFromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Error> {
-        key(parts)
+        match key(parts)? {
+            None if header::has_unread(&parts.headers) => Err(missing(parts)),
+            key => Ok(key),
+        }
+    }
+}
+
+fn missing(parts: &Parts) -> Error {
+    Error::KeyMissing {
+        operation: format!("{} {}", parts.method, parts.uri.path()).into(),
     }
 }
 

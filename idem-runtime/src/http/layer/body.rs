@@ -1,5 +1,6 @@
 //! Bodies, whole or not at all.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,17 +17,37 @@ use tokio::time::timeout;
 pub(super) enum Unread {
     /// It is longer than the layer's limit.
     TooLong,
+    /// It is longer than the limit of a layer further out.
+    TooLongFurtherOut,
     /// The client broke off, or sent what is no body.
     Broken,
 }
 
 /// Reads a request's body of at most `limit` bytes.
 pub(super) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Unread> {
+    // What says that it is longer is not read first.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLong);
+    }
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<LengthLimitError>() => Err(Unread::TooLong),
+        Err(error) if is_length_limit(&*error) => Err(Unread::TooLongFurtherOut),
         Err(_) => Err(Unread::Broken),
     }
+}
+
+/// Returns whether a body's error is of a limit on its length. Each layer around the body wraps the
+/// error once more.
+fn is_length_limit(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Why a response cannot be recorded.

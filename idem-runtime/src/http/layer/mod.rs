@@ -176,7 +176,8 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|rules| rules.methods = methods.into_iter().collect())
     }
 
-    /// Lets requests without a key pass, unprotected.
+    /// Lets requests without a key pass, unprotected. One that has a key under a name that is not read
+    /// here (`X-Idempotency-Key` under [`Syntax::Strict`](super::Syntax::Strict)) is refused.
     #[must_use]
     pub fn optional_key(self) -> Self {
         self.with(|rules| rules.requires_key = false)

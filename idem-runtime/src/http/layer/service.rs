@@ -109,7 +109,7 @@ where
     let syntax = HttpPolicy::of(&parts.extensions).key_syntax();
     let key = match header::key(&parts.headers, syntax) {
         Ok(Some(key)) => key,
-        Ok(None) if !rules.requires_key => {
+        Ok(None) if !rules.requires_key && !header::has_unread(&parts.headers) => {
             let request = Request::from_parts(parts, body);
             return Ok(inner.call(request).await?.into_response());
         }
@@ -230,6 +230,9 @@ fn not_read(unread: Unread, limit: usize) -> Problem {
         Unread::TooLong => format!(
             "the body is longer than {limit} bytes, which is the limit for a request with an Idempotency-Key; nothing was done"
         ),
+        Unread::TooLongFurtherOut => {
+            "the body is longer than this service reads; nothing was done".to_owned()
+        }
         Unread::Broken => return unreadable("the body broke off; nothing was done".to_owned()),
     };
     Problem::new(
