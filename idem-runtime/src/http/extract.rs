@@ -25,18 +25,16 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
 /// it the call would not be safe to retry.
 ///
 /// # Errors
-/// [`Error::Invalid`]; [`Error::KeyMissing`] for one in `X-Idempotency-Key` where the syntax is
-/// [strict](header::Syntax::Strict), which does not read that.
+/// [`Error::Invalid`]; [`Error::KeyMissing`] where the only key stands under a name that is not read
+/// (`X-Idempotency-Key`, under [`Syntax::Strict`](super::Syntax::Strict)).
 impl<S: Send + Sync> OptionalFromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Error> {
-        let key = key(parts)?;
-        // Whoever sent one takes the call for safe to retry.
-        if key.is_none() && parts.headers.contains_key(header::X_IDEMPOTENCY_KEY) {
-            return Err(missing(parts));
+        match key(parts)? {
+            None if header::has_unread(&parts.headers) => Err(missing(parts)),
+            key => Ok(key),
         }
-        Ok(key)
     }
 }
 

@@ -7,6 +7,8 @@
 //! 3. With [`Syntax::Lenient`], the default, a bare value is read too, because most clients send
 //!    it: `8e03978e-40d5` is the same key. It is visible ASCII without `"`, `,`, `;` and `\`, which
 //!    would make it a list, a parameter or half a string.
+//!    Under [`Syntax::Strict`] the older name is not read, and a request that has only that one is refused
+//!    also where no key is required: whoever sent it takes the request for protected.
 //! 4. Several lines of one header are refused, unless (lenient) they mean one key. A proxy may have
 //!    joined them with commas (RFC 9110, section 5.3): `k, k`, of two equal lines, is the key `k`, and
 //!    `a, b` is refused as two lines are.
@@ -101,6 +103,12 @@ pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>
         }
     }
     Ok(found.map(|(_, key)| key))
+}
+
+/// Returns whether there is a key under a name that was not read. Whoever sent it takes the request for
+/// protected.
+pub(super) fn has_unread(headers: &HeaderMap) -> bool {
+    headers.contains_key(X_IDEMPOTENCY_KEY)
 }
 
 /// The key of one line.

@@ -1,27 +1,53 @@
 //! Bodies, whole or not at all.
 
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
 use axum_core::body::Body;
 use http::response::Parts;
-use http::{StatusCode, header};
-use http_body::Body as _;
+use http::{HeaderMap, StatusCode, header};
+use http_body::{Body as HttpBody, Frame};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::time::timeout;
 
 /// Why a request's body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It is longer than the limit.
+    /// It is longer than the layer's limit.
     TooLong,
+    /// It is longer than the limit of a layer further out.
+    TooLongFurtherOut,
     /// The client broke off, or sent what is no body.
     Broken,
 }
 
-/// A request's body of at most `limit` bytes.
+/// Reads a request's body of at most `limit` bytes.
 pub(super) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Unread> {
+    // What says that it is longer is not read first.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLong);
+    }
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<LengthLimitError>() => Err(Unread::TooLong),
+        Err(error) if is_length_limit(&*error) => Err(Unread::TooLongFurtherOut),
         Err(_) => Err(Unread::Broken),
     }
+}
+
+/// Returns whether a body's error is of a limit on its length. Each layer around the body wraps the
+/// error once more.
+fn is_length_limit(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Why a response cannot be recorded.
@@ -29,13 +55,15 @@ pub(super) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Unread> {
 pub(super) enum Unstorable {
     /// The connection goes on as something else.
     Upgraded,
-    /// Its length is not known beforehand.
-    Stream,
-    /// It is longer than the limit.
+    /// Its body did not end in time.
+    Endless,
+    /// Its body is longer than the limit.
     TooLong,
+    /// Its headers are longer than the limit.
+    HeadersTooLong,
     /// It is encoded for this client.
     Encoded,
-    /// It failed while it was being read.
+    /// It failed while it was being read, or is not as long as it says.
     Broken,
 }
 
@@ -46,11 +74,14 @@ impl Unstorable {
             Self::Upgraded => {
                 "the request was served, and upgraded its connection, which cannot be recorded"
             }
-            Self::Stream => {
-                "the request was served, and its response is a stream, which cannot be recorded"
+            Self::Endless => {
+                "the request was served, and its response did not end in the time in which it must be recorded"
             }
             Self::TooLong => {
                 "the request was served, and its response is longer than what is recorded"
+            }
+            Self::HeadersTooLong => {
+                "the request was served, and its response's headers are longer than what is recorded"
             }
             Self::Encoded => {
                 "the request was served, and its response has a Content-Encoding, which is not recorded"
@@ -60,22 +91,92 @@ impl Unstorable {
     }
 }
 
-/// A response's body of at most `limit` bytes, whose length was known before.
-pub(super) async fn take(parts: &Parts, body: Body, limit: usize) -> Result<Vec<u8>, Unstorable> {
+/// What bounds the body of a response that is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResponseLimits {
+    /// In bytes.
+    pub(super) length: usize,
+    /// For all of its reading.
+    pub(super) time: Duration,
+}
+
+/// The bytes of a body.
+pub(super) type Data = <Body as HttpBody>::Data;
+
+/// Reads a response's body to its end, whether or not its length was known before.
+pub(super) async fn take(
+    parts: &Parts,
+    body: Body,
+    is_head: bool,
+    limits: ResponseLimits,
+) -> Result<Whole, Unstorable> {
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Unstorable::Upgraded);
     }
-    if parts.headers.contains_key(header::CONTENT_ENCODING) {
+    let mut codings = parts.headers.get_all(header::CONTENT_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Unstorable::Encoded);
     }
-    let length = body.size_hint().exact().ok_or(Unstorable::Stream)?;
-    if length > limit as u64 {
+    // The answer to a HEAD, and 304, say the length of a body that they do not have.
+    let has_body = !is_head && parts.status != StatusCode::NOT_MODIFIED;
+    let declared = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .filter(|_| has_body);
+    let declared = declared
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse::<u64>().ok());
+    if declared.unwrap_or(0).max(body.size_hint().lower()) > limits.length as u64 {
         return Err(Unstorable::TooLong);
     }
-    // What says its length and has more is cut off by nobody: it is an error of its own.
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) if collected.trailers().is_some() => Err(Unstorable::Stream),
-        Ok(collected) => Ok(collected.to_bytes().to_vec()),
-        Err(_) => Err(Unstorable::Broken),
+    let read = timeout(limits.time, Limited::new(body, limits.length).collect()).await;
+    let collected = match read {
+        Ok(Ok(collected)) => collected,
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(Unstorable::TooLong),
+        Ok(Err(_)) => return Err(Unstorable::Broken),
+        Err(_) => return Err(Unstorable::Endless),
+    };
+    let trailers = collected.trailers().cloned();
+    let data = collected.to_bytes();
+    if declared.is_some_and(|declared| declared != data.len() as u64) {
+        return Err(Unstorable::Broken);
+    }
+    Ok(Whole { data, trailers })
+}
+
+/// A body that has been read to its end.
+#[derive(Debug, Clone)]
+pub(super) struct Whole {
+    pub(super) data: Data,
+    pub(super) trailers: Option<HeaderMap>,
+}
+
+impl Whole {
+    pub(super) fn into_body(self) -> Body {
+        match self.trailers {
+            None => Body::from(self.data),
+            // HTTP/1.1 sends no trailers after a body whose length it knows.
+            Some(_) => Body::new(WithTrailers(Some(self.data), self.trailers)),
+        }
+    }
+}
+
+struct WithTrailers(Option<Data>, Option<HeaderMap>);
+
+impl HttpBody for WithTrailers {
+    type Data = Data;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Data>, Self::Error>>> {
+        let data = self
+            .0
+            .take()
+            .filter(|data| !data.is_empty())
+            .map(Frame::data);
+        let frame = data.or_else(|| self.1.take().map(Frame::trailers));
+        Poll::Ready(frame.map(Ok))
     }
 }

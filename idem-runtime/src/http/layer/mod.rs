@@ -6,24 +6,66 @@
 //!
 //! In this order:
 //!
-//! 1. A method that is not asked for a key passes through (`POST` and `PATCH` are asked).
+//! 1. A method that is not asked for a key passes through (`POST` and `PATCH` are asked; where `GET` is,
+//!    `HEAD` is too, as routers serve it by the same handler).
 //! 2. The key is read as [`header`](super::header) says. None: refused, or passed through where
 //!    [`optional_key`](IdempotencyLayer::optional_key) allows it.
 //! 3. The scope function says whose the key is. `None`: refused, never a scope that all share.
-//! 4. The body is read, up to a limit. Method, path, query, content type and body are what is
-//!    compared on a retry; JSON by its canonical form, all else byte for byte.
+//! 4. The body is read, up to a limit, and the request is compared with the key's first one.
 //! 5. The claim. A duplicate is answered with the recorded response, 409 or 422.
 //! 6. The inner service, in a task of its own: a client that goes away does not stop it.
 //! 7. Its response. By status ([`keep`](IdempotencyLayer::keep)) it is recorded, or passed on with
 //!    the key released or its outcome unknown.
 //!
-//! What is recorded: the status, the headers of the allow-list, the whole body. The first answer has
-//! all its headers; a replay has those of the list, and `Idempotent-Replayed: true`.
+//! # What is compared
+//!
+//! - Method, whole path (also inside `Router::nest`) and query.
+//! - Under [`Scope::GLOBAL`] the host too: `:authority` or `Host`, not what a proxy adds.
+//! - `Content-Type`, as parsed: case, order of parameters, quotes and the `charset=utf-8` of JSON and of
+//!   URL-encoded forms make no difference.
+//! - `Content-Encoding`, `Content-Language`, `Content-Location`, `Content-Range`, and whatever else
+//!   [`compare_headers`](IdempotencyLayer::compare_headers) names. Of each header all values, in their order.
+//! - The body. JSON by its canonical form. Multipart without its boundary, which clients make anew for
+//!   each attempt: the parts in their order, each with its headers (name, file name, type) and bytes. All
+//!   else byte for byte: decompress further out, as no two compressions need be the same.
+//!
+//! A multipart body whose boundary could be read in more than one way (lines that do not end with CRLF,
+//! a boundary inside a part, none at the end), or that is compressed, is refused with 400 at the first
+//! call: an honest retry could not be told from another request.
+//!
+//! # What is recorded
+//!
+//! The status, headers, the whole body and trailers; also of a body whose length is not known before, if
+//! it ends [in time](IdempotencyLayer::response_timeout). The first answer is the inner service's response as it is, with
+//! its body read; a replay has what is recorded, and `Idempotent-Replayed: true`. What layers further
+//! out add, they add to both.
+//!
+//! All headers are recorded, at most 64 KiB of them, but for:
+//!
+//! - those of the connection (RFC 9110, section 7.6.1), which nobody can have recorded: `Connection` and
+//!   what it names, `Content-Length` (but for `HEAD`), `HTTP2-Settings`, `Keep-Alive`, `Proxy-Authenticate`,
+//!   `Proxy-Authentication-Info`, `Proxy-Connection`, `TE`, `Transfer-Encoding`, `Upgrade`, `Via`, and the
+//!   layer's own `Idempotent-Replayed`;
+//! - those of the moment: `Age`, `Alt-Svc`, `Cache-Status`, `CF-Ray`, `Date`, `Server`, `Server-Timing`,
+//!   `Traceparent`, `Traceresponse`, `Tracestate`, `X-Amz-Cf-Id`, `X-Amz-Id-2`, `X-Cache`,
+//!   `X-Cloud-Trace-Context`, `X-Process-Time`, `X-Response-Time`, `X-Runtime`, `X-Served-By`, `X-Timer`,
+//!   `X-Trace`, and names with one of these in them: `correlation-id`, `quota`, `rate-limit`, `ratelimit`,
+//!   `request-id`, `requestid`, `span-id`, `trace-id`, `x-b3-`;
+//! - those that hold secrets: names with `api-key` in them, or with one of these words between their
+//!   hyphens: `apikey`, `auth`, `authentication`, `authorization`, `cookie`, `cookie2`, `csrf`, `jwt`, `nonce`,
+//!   `passwd`, `password`, `secret`, `session`, `sessionid`, `token`, `tokens`, `xsrf`. So is `Set-Cookie`. A
+//!   session that is lost is made anew; one at rest in a table, shown again to whoever has the key,
+//!   cannot be taken back.
+//!
+//! [`record_headers`](IdempotencyLayer::record_headers), [`omit_headers`](IdempotencyLayer::omit_headers) and
+//! [`headers`](IdempotencyLayer::headers) say otherwise. A `CorsLayer` belongs further out, where it also reaches
+//! refusals: one inside is replayed with the origin of the first request.
 //!
 //! # Responses that cannot be recorded
 //!
-//! One whose length is not known beforehand (a stream, server-sent events), one over the limit, an
-//! upgraded connection, one with a `Content-Encoding` (compress further out). Nothing is ever cut: the
+//! One that does not end in time (server-sent events), one over the limit, one that breaks off, an upgraded
+//! connection, one with a `Content-Encoding` (compress further out). The inner service is not asked for
+//! the last two: its request has no `Upgrade`, and `Accept-Encoding: identity`. Nothing is ever cut: the
 //! client is told `response-not-storable`, and because the effect has happened and its answer is not
 //! recorded, the key's outcome is *unknown* until somebody [reconciles](crate::lease) it.
 //!
@@ -39,26 +81,33 @@
 //! Inside authentication and authorisation, which must be asked for a replay too, and outside what
 //! must happen once. Extractors of the inner handlers do not run on a replay; what they would refuse,
 //! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
+//!
+//! Add it to axum's method routers: `post(charge).route_layer(layer)`. `Router::layer` and
+//! `Router::route_layer` put it around the 405 of each route too (and the former around the router's 404):
+//! there a request without a key is asked for one before the router can say that it does not serve the
+//! method.
 
 mod body;
 mod keep;
+mod media_type;
+mod multipart;
+mod recorded;
+mod rules;
 mod service;
 mod stored;
 mod subject;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::header::{
-    CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK, LOCATION,
-};
 use http::request::Parts;
-use http::{Method, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 use sqlx::Pool;
 use tower_layer::Layer;
 
 pub use self::keep::Keep;
+use self::rules::Rules;
 pub use self::service::IdempotencyService;
 use crate::key::Scope;
 use crate::spec::Operation;
@@ -67,24 +116,17 @@ use crate::store::LeaseBackend;
 /// The most that a request's or a response's body may have, unless the layer says otherwise: 1 MiB.
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
-/// Response headers that a replay has, unless the layer says otherwise: those that belong to the
-/// result, and none that belong to the moment or to the connection (`Date`, `Set-Cookie`, quotas).
-pub const DEFAULT_HEADERS: [HeaderName; 6] = [
-    CONTENT_TYPE,
-    LOCATION,
-    CONTENT_LOCATION,
-    ETAG,
-    LINK,
-    LAST_MODIFIED,
-];
+/// In which time a response's body must end, unless the layer says otherwise: 30 seconds.
+pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Replays whole responses. See [the module](self).
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
-/// # fn app(pool: sqlx::SqlitePool, router: axum::Router) -> axum::Router {
+/// # fn app(pool: sqlx::SqlitePool) -> axum::Router {
 /// use std::time::Duration;
 ///
+/// use axum::{Router, routing::post};
 /// use idem_runtime::http::layer::IdempotencyLayer;
 /// use idem_runtime::policy::OnLapse;
 /// use idem_runtime::{Operation, Scope};
@@ -92,12 +134,12 @@ pub const DEFAULT_HEADERS: [HeaderName; 6] = [
 /// const RELAY: Operation =
 ///     Operation::new("relay", "http").lease(Duration::from_secs(60), OnLapse::Unknown);
 ///
-/// router.layer(
-///     IdempotencyLayer::new(pool, RELAY)
-///         // Whose request it is, as your authentication left it.
-///         .scope(|request| request.extensions.get::<Scope>().cloned())
-///         .response_limit(64 * 1024),
-/// )
+/// let layer = IdempotencyLayer::new(pool, RELAY)
+///     // Whose request it is, as your authentication left it.
+///     .scope(|request| request.extensions.get::<Scope>().cloned())
+///     .response_limit(64 * 1024);
+/// // Stands for a handler that charges a card at another service.
+/// Router::new().route("/charges", post("charged").route_layer(layer))
 /// # }
 /// ```
 pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<Rules<DB>>);
@@ -109,30 +151,13 @@ pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<Rules<DB>>);
 /// # use idem_runtime::{Operation, http::layer::IdempotencyLayer};
 /// # fn app(pool: sqlx::SqlitePool, router: axum::Router) -> axum::Router {
 /// const RELAY: Operation = Operation::new("relay", "http");
-/// router.layer(IdempotencyLayer::new(pool, RELAY)) // whose keys?
+/// router.route_layer(IdempotencyLayer::new(pool, RELAY)) // whose keys?
 /// # }
 /// ```
 #[must_use = "say whose the keys are: `.scope(..)` or `.global()`"]
 pub struct Unscoped<DB: LeaseBackend> {
     pool: Pool<DB>,
     operation: Operation,
-}
-
-type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
-type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
-
-struct Rules<DB: LeaseBackend> {
-    pool: Pool<DB>,
-    operation: Operation,
-    scope: Arc<ScopeOf>,
-    may_replay: Option<Arc<MayReplay>>,
-    methods: HashSet<Method>,
-    requires_key: bool,
-    headers: HashSet<HeaderName>,
-    /// The user's own, in place of the default.
-    keep: Option<fn(StatusCode) -> Keep>,
-    request_limit: usize,
-    response_limit: usize,
 }
 
 impl<DB: LeaseBackend> IdempotencyLayer<DB> {
@@ -145,22 +170,42 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     }
 
     /// The methods that are asked for a key; `POST` and `PATCH` by default. HTTP itself makes `PUT`
-    /// and `DELETE` idempotent (RFC 9110, section 9.2.2).
+    /// and `DELETE` idempotent (RFC 9110, section 9.2.2). With `GET` comes `HEAD`.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.with(|rules| rules.methods = methods.into_iter().collect())
     }
 
-    /// Lets requests without a key pass, unprotected.
+    /// Lets requests without a key pass, unprotected. One that has a key under a name that is not read
+    /// here (`X-Idempotency-Key` under [`Syntax::Strict`](super::Syntax::Strict)) is refused.
     #[must_use]
     pub fn optional_key(self) -> Self {
         self.with(|rules| rules.requires_key = false)
     }
 
-    /// The response headers that a replay has; [`DEFAULT_HEADERS`] by default.
+    /// Compares these headers of a request too, with all their values. They are kept in the record, as
+    /// the rest of the request is: name none that holds a secret.
+    #[must_use]
+    pub fn compare_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|rules| rules.compared.extend(headers))
+    }
+
+    /// Records these headers of a response, and no others, in place of [the rule](self#what-is-recorded).
     #[must_use]
     pub fn headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|rules| rules.headers = headers.into_iter().collect())
+        self.with(|rules| rules.recorded.only = Some(headers.into_iter().collect()))
+    }
+
+    /// Records these headers of a response too.
+    #[must_use]
+    pub fn record_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|rules| rules.recorded.with.extend(headers))
+    }
+
+    /// Records none of these headers of a response.
+    #[must_use]
+    pub fn omit_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|rules| rules.recorded.without.extend(headers))
     }
 
     /// What becomes of a response, by its status. By default:
@@ -215,6 +260,13 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|rules| rules.response_limit = bytes)
     }
 
+    /// The time in which the body of a response that is recorded must end, once its head is there. The
+    /// lease is kept meanwhile.
+    #[must_use]
+    pub fn response_timeout(self, time: Duration) -> Self {
+        self.with(|rules| rules.response_timeout = time)
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Rules<DB>)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
@@ -228,22 +280,15 @@ impl<DB: LeaseBackend> Unscoped<DB> {
         self,
         scope: impl Fn(&Parts) -> Option<Scope> + Send + Sync + 'static,
     ) -> IdempotencyLayer<DB> {
-        IdempotencyLayer(Arc::new(Rules {
-            pool: self.pool,
-            operation: self.operation,
-            scope: Arc::new(scope),
-            may_replay: None,
-            methods: HashSet::from([Method::POST, Method::PATCH]),
-            requires_key: true,
-            headers: DEFAULT_HEADERS.into_iter().collect(),
-            keep: None,
-            request_limit: DEFAULT_BODY_LIMIT,
-            response_limit: DEFAULT_BODY_LIMIT,
-        }))
+        IdempotencyLayer(Arc::new(Rules::new(
+            self.pool,
+            self.operation,
+            Arc::new(scope),
+        )))
     }
 
-    /// One scope for all requests: whoever sends a key means the same effect, and may see its
-    /// response.
+    /// One scope for all requests to a host: whoever sends a key means the same effect, and may see its
+    /// response. The same key at another host is a mismatch.
     pub fn global(self) -> IdempotencyLayer<DB> {
         self.scope(|_| Some(Scope::GLOBAL))
     }
@@ -265,29 +310,12 @@ impl<DB: LeaseBackend> Clone for IdempotencyLayer<DB> {
     }
 }
 
-impl<DB: LeaseBackend> Clone for Rules<DB> {
-    fn clone(&self) -> Self {
-        Self {
-            pool: self.pool.clone(),
-            operation: self.operation,
-            scope: Arc::clone(&self.scope),
-            may_replay: self.may_replay.clone(),
-            methods: self.methods.clone(),
-            requires_key: self.requires_key,
-            headers: self.headers.clone(),
-            keep: self.keep,
-            request_limit: self.request_limit,
-            response_limit: self.response_limit,
-        }
-    }
-}
-
 impl<DB: LeaseBackend> fmt::Debug for IdempotencyLayer<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdempotencyLayer")
             .field("operation", &self.0.operation)
             .field("methods", &self.0.methods)
-            .field("headers", &self.0.headers)
+            .field("recorded", &self.0.recorded)
             .finish_non_exhaustive()
     }
 }

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum_core::body::Body;
-use axum_core::response::{IntoResponse as _, Response};
-use http::{Request, StatusCode};
+use axum_core::response::{IntoResponse, Response};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, UPGRADE};
+use http::{Method, Request, StatusCode};
+use tokio::sync::oneshot;
 use tower_service::Service;
 
 use super::super::header;
 use super::super::policy::HttpPolicy;
 use super::super::problem::Problem;
+use super::Keep;
 use super::body::{Unread, Unstorable, read};
+use super::rules::Rules;
 use super::stored::Stored;
-use super::subject::Subject;
-use super::{Keep, Rules};
+use super::subject::{Besides, Subject};
 use crate::error::Error;
 use crate::lease::Attempt;
 use crate::policy::OnLapse;
@@ -49,7 +52,8 @@ impl<DB: LeaseBackend, S> std::fmt::Debug for IdempotencyService<DB, S> {
 impl<DB, S> Service<Request<Body>> for IdempotencyService<DB, S>
 where
     DB: LeaseBackend,
-    S: Service<Request<Body>, Response = Response> + Clone + Send + 'static,
+    S: Service<Request<Body>> + Clone + Send + 'static,
+    S::Response: IntoResponse,
     S::Future: Send,
     S::Error: Send + 'static,
 {
@@ -93,19 +97,21 @@ async fn serve<DB, S>(
 ) -> Result<Response, S::Error>
 where
     DB: LeaseBackend,
-    S: Service<Request<Body>, Response = Response> + Send + 'static,
+    S: Service<Request<Body>> + Send + 'static,
+    S::Response: IntoResponse,
     S::Future: Send,
     S::Error: Send + 'static,
 {
-    if !rules.methods.contains(request.method()) {
-        return inner.call(request).await;
+    if !rules.protects(request.method()) {
+        return Ok(inner.call(request).await?.into_response());
     }
     let (parts, body) = request.into_parts();
     let syntax = HttpPolicy::of(&parts.extensions).key_syntax();
     let key = match header::key(&parts.headers, syntax) {
         Ok(Some(key)) => key,
-        Ok(None) if !rules.requires_key => {
-            return inner.call(Request::from_parts(parts, body)).await;
+        Ok(None) if !rules.requires_key && !header::has_unread(&parts.headers) => {
+            let request = Request::from_parts(parts, body);
+            return Ok(inner.call(request).await?.into_response());
         }
         Ok(None) => {
             let operation = format!("{} {}", parts.method, parts.uri.path()).into();
@@ -123,23 +129,44 @@ where
         Err(unread) => return Ok(not_read(unread, rules.request_limit).into_response()),
     };
     let head = parts.clone();
-    let subject = Subject::of(&head, &body);
-    let request = Request::from_parts(parts, Body::from(body));
+    let besides = Besides {
+        authority: scope.is_global(),
+        headers: &rules.compared,
+    };
+    let subject = match Subject::of(&head, &body, besides) {
+        Ok(subject) => subject,
+        Err(why) => return Ok(not_comparable(why).into_response()),
+    };
+    let mut request = Request::from_parts(parts, Body::from(body));
+    ask_for_what_can_be_recorded(request.headers_mut());
     let run_rules = Arc::clone(&rules);
+    let (answer, first) = oneshot::channel();
     let ran = rules
         .operation
         .run_leased(&rules.pool, &key.scoped(scope), &subject, move |attempt| {
-            run(inner, run_rules, request, attempt)
+            run(inner, run_rules, request, attempt, answer)
         })
         .await;
-    match ran {
-        Ok(stored) if stored.replayed() && !may_replay => Ok(not_shown().into_response()),
-        Ok(stored) => Ok(stored.into_response()),
-        Err(Ended::Passed(response)) => Ok(*response),
-        Err(Ended::Refused(error)) => Ok(error.into_response()),
-        Err(Ended::Unstorable(why)) => Ok(not_storable(why).into_response()),
-        Err(Ended::Inner(error)) => Err(error),
-    }
+    Ok(match ran {
+        Ok(stored) if stored.replayed() && !may_replay => not_shown().into_response(),
+        Ok(stored) if stored.replayed() => stored.into_response(),
+        Ok(stored) => first_answer(first).unwrap_or_else(|| stored.into_response()),
+        Err(Ended::Passed(response)) => *response,
+        Err(Ended::Refused(error)) => error.into_response(),
+        Err(Ended::Unstorable(why)) => not_storable(why).into_response(),
+        Err(Ended::Inner(error)) => return Err(error),
+    })
+}
+
+/// The response as the inner service made it. A record has less: headers of the moment, extensions.
+fn first_answer(mut first: oneshot::Receiver<Response>) -> Option<Response> {
+    first.try_recv().ok()
+}
+
+/// What a client may ask of a connection, and what it can decode, is nothing that a record can keep.
+fn ask_for_what_can_be_recorded(headers: &mut HeaderMap) {
+    headers.remove(UPGRADE);
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }
 
 /// The body of the leased run: the inner service, and what becomes of its response.
@@ -148,16 +175,19 @@ async fn run<DB, S>(
     rules: Arc<Rules<DB>>,
     request: Request<Body>,
     attempt: Attempt,
+    answer: oneshot::Sender<Response>,
 ) -> Result<Stored, Ended<S::Error>>
 where
     DB: LeaseBackend,
-    S: Service<Request<Body>, Response = Response>,
+    S: Service<Request<Body>>,
+    S::Response: IntoResponse,
 {
     // Nobody runs here without a lease.
     let lease = rules.operation.policy().lease;
     let on_lapse = lease.map_or(OnLapse::Unknown, |lease| lease.on_lapse());
+    let is_head = request.method() == Method::HEAD;
     let response = match inner.call(request).await {
-        Ok(response) => response,
+        Ok(response) => response.into_response(),
         Err(error) => {
             // It does not say what it did, and the operation says what that means.
             if Keep::in_doubt(on_lapse) == Keep::Unknown {
@@ -172,13 +202,21 @@ where
         None => Keep::by_default(status, on_lapse),
     };
     match keep {
-        Keep::Record => Stored::of(response, &rules.headers, rules.response_limit)
-            .await
-            .map_err(|why| {
-                // The effect has happened, and a retry must not repeat it.
-                attempt.outcome_unknown();
-                Ended::Unstorable(why)
-            }),
+        Keep::Record => {
+            let limits = rules.response_limits();
+            match Stored::of(response, is_head, &rules.recorded, limits).await {
+                Ok((stored, response)) => {
+                    // Whoever waited for it may be gone.
+                    let _ = answer.send(response);
+                    Ok(stored)
+                }
+                Err(why) => {
+                    // The effect has happened, and a retry must not repeat it.
+                    attempt.outcome_unknown();
+                    Err(Ended::Unstorable(why))
+                }
+            }
+        }
         Keep::Release => Err(Ended::Passed(Box::new(response))),
         Keep::Unknown => {
             attempt.outcome_unknown();
@@ -188,22 +226,36 @@ where
 }
 
 fn not_read(unread: Unread, limit: usize) -> Problem {
-    match unread {
-        Unread::TooLong => Problem::new(
-            "request-too-large",
-            "The request is too large",
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body is longer than {limit} bytes, which is the limit for a request with an Idempotency-Key"
-            ),
+    let detail = match unread {
+        Unread::TooLong => format!(
+            "the body is longer than {limit} bytes, which is the limit for a request with an Idempotency-Key; nothing was done"
         ),
-        Unread::Broken => Problem::new(
-            "request-unreadable",
-            "The request could not be read",
-            StatusCode::BAD_REQUEST,
-            "the body broke off; nothing was done".to_owned(),
-        ),
-    }
+        Unread::TooLongFurtherOut => {
+            "the body is longer than this service reads; nothing was done".to_owned()
+        }
+        Unread::Broken => return unreadable("the body broke off; nothing was done".to_owned()),
+    };
+    Problem::new(
+        "request-too-large",
+        "The request is too large",
+        StatusCode::PAYLOAD_TOO_LARGE,
+        detail,
+    )
+}
+
+fn not_comparable(why: &str) -> Problem {
+    unreadable(format!(
+        "the multipart body cannot be compared with that of a retry, which has another boundary: {why}; nothing was done: write it as RFC 2046, section 5.1, says, without a Content-Encoding"
+    ))
+}
+
+fn unreadable(detail: String) -> Problem {
+    Problem::new(
+        "request-unreadable",
+        "The request could not be read",
+        StatusCode::BAD_REQUEST,
+        detail,
+    )
 }
 
 fn not_storable(why: Unstorable) -> Problem {
@@ -211,7 +263,10 @@ fn not_storable(why: Unstorable) -> Problem {
         "response-not-storable",
         "The response cannot be recorded",
         StatusCode::INTERNAL_SERVER_ERROR,
-        why.detail().to_owned(),
+        format!(
+            "{}; what it did stands, and is not repeated under this key: send no other key before it is known what it did",
+            why.detail()
+        ),
     )
 }
 

@@ -1,28 +1,28 @@
 //! A response as it is recorded.
 
-use std::collections::HashSet;
-
-use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
-use http::{StatusCode, response};
+use http::StatusCode;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::body::{self, Unstorable};
+use super::super::problem::Problem;
+use super::body::{self, Data, ResponseLimits, Unstorable, Whole};
+use super::media_type::latin_1;
+use super::recorded::{RecordedHeaders, StoredField};
 
-/// Status, some headers, and the whole body.
+/// Status, headers, the whole body, and trailers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stored {
     status: u16,
-    /// Values byte by byte, each byte as the character of its number: what is text in a header reads
-    /// as that text.
-    headers: Vec<(String, String)>,
+    headers: Vec<StoredField>,
     body: StoredBody,
-    /// What the first answer has beyond that.
-    #[serde(skip)]
-    others: HeaderMap,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trailers: Option<Vec<StoredField>>,
+    /// What a policy further out edits a refusal by: it does so on the replay too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
 }
 
 /// Text as it is, for those who read records.
@@ -34,63 +34,74 @@ enum StoredBody {
 }
 
 impl Stored {
-    /// Takes a response apart; those headers that `kept` names are for the record.
+    /// Reads a response to its end. Returns what is recorded of it, and the response itself, which is
+    /// the first answer: it is as it was but for its body, which is whole now.
     pub(super) async fn of(
         response: Response,
-        kept: &HashSet<HeaderName>,
-        limit: usize,
-    ) -> Result<Self, Unstorable> {
+        is_head: bool,
+        recorded: &RecordedHeaders,
+        limits: ResponseLimits,
+    ) -> Result<(Self, Response), Unstorable> {
         let (parts, body) = response.into_parts();
-        let body = body::take(&parts, body, limit).await?;
-        let response::Parts {
-            status,
-            headers: all,
-            ..
-        } = parts;
-        let mut headers = Vec::new();
-        let mut others = HeaderMap::new();
-        for (name, value) in &all {
-            if kept.contains(name) {
-                let value = value.as_bytes().iter().map(|&byte| char::from(byte));
-                headers.push((name.as_str().to_owned(), value.collect()));
-            } else {
-                others.append(name, value.clone());
-            }
+        let whole = body::take(&parts, body, is_head, limits).await?;
+        let mut headers = recorded
+            .of(&parts.headers)
+            .ok_or(Unstorable::HeadersTooLong)?;
+        if is_head && let Some(length) = parts.headers.get(CONTENT_LENGTH) {
+            // Here it is no matter of the connection, but all that is said of a body.
+            headers.push((
+                CONTENT_LENGTH.as_str().to_owned(),
+                latin_1(length.as_bytes()),
+            ));
         }
-        let body = match String::from_utf8(body) {
-            Ok(text) => StoredBody::Text(text),
-            Err(bytes) => StoredBody::Base64(BASE64_STANDARD.encode(bytes.as_bytes())),
+        let trailers = match &whole.trailers {
+            Some(trailers) => Some(recorded.of(trailers).ok_or(Unstorable::HeadersTooLong)?),
+            None => None,
         };
-        Ok(Self {
-            status: status.as_u16(),
+        let stored = Self {
+            status: parts.status.as_u16(),
             headers,
-            body,
-            others,
-        })
+            body: match std::str::from_utf8(&whole.data) {
+                Ok(text) => StoredBody::Text(text.to_owned()),
+                Err(_) => StoredBody::Base64(BASE64_STANDARD.encode(&whole.data)),
+            },
+            trailers,
+            problem: parts.extensions.get().cloned(),
+        };
+        Ok((stored, Response::from_parts(parts, whole.into_body())))
     }
 
     /// The response again; `None` if the record holds what no response can.
     fn restore(self) -> Option<Response> {
-        let body = match self.body {
-            StoredBody::Text(text) => Body::from(text),
-            StoredBody::Base64(text) => Body::from(BASE64_STANDARD.decode(text).ok()?),
+        let data = match self.body {
+            StoredBody::Text(text) => Data::from(text),
+            StoredBody::Base64(text) => Data::from(BASE64_STANDARD.decode(text).ok()?),
         };
-        let mut response = Response::new(body);
+        let trailers = match self.trailers {
+            Some(trailers) => Some(map(trailers)?),
+            None => None,
+        };
+        let mut response = Response::new(Whole { data, trailers }.into_body());
         *response.status_mut() = StatusCode::from_u16(self.status).ok()?;
-        let headers = response.headers_mut();
-        *headers = self.others;
-        for (name, value) in self.headers {
-            let bytes: Option<Vec<u8>> = value
-                .chars()
-                .map(|character| u8::try_from(u32::from(character)).ok())
-                .collect();
-            headers.append(
-                HeaderName::from_bytes(name.as_bytes()).ok()?,
-                HeaderValue::from_bytes(&bytes?).ok()?,
-            );
+        *response.headers_mut() = map(self.headers)?;
+        if let Some(problem) = self.problem {
+            response.extensions_mut().insert(problem);
         }
         Some(response)
     }
+}
+
+/// The fields as headers again.
+fn map(fields: Vec<StoredField>) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        let bytes: Result<Vec<u8>, _> = value.chars().map(u8::try_from).collect();
+        headers.append(
+            HeaderName::from_bytes(name.as_bytes()).ok()?,
+            HeaderValue::from_bytes(&bytes.ok()?).ok()?,
+        );
+    }
+    Some(headers)
 }
 
 impl IntoResponse for Stored {

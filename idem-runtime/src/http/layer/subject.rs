@@ -1,108 +1,170 @@
 //! What of an HTTP request is compared on a retry.
 
+use std::collections::{BTreeMap, HashSet};
+
 use axum::extract::OriginalUri;
-use http::header::CONTENT_TYPE;
+use http::Uri;
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, HOST,
+    HeaderMap, HeaderName,
+};
 use http::request::Parts;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use super::media_type::{MediaType, latin_1};
+use super::multipart;
 use crate::fingerprint::canonical_text;
 use crate::key::hex;
 
-/// Method, path, query, content type and body.
+/// Headers that say what the body is (RFC 9110, section 8); `Content-Type` is compared as parsed.
+const OF_THE_BODY: [HeaderName; 4] = [
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+];
+
+/// What is compared beside method, path, query, content type and body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Besides<'r> {
+    /// The host: where the hosts of a service share their keys.
+    pub(super) authority: bool,
+    /// The layer's own.
+    pub(super) headers: &'r HashSet<HeaderName>,
+}
+
+/// A request, as it is compared.
 #[derive(Debug, Serialize)]
 pub(super) struct Subject<'r> {
     method: &'r str,
+    authority: Option<String>,
     path: &'r str,
     query: Option<&'r str>,
-    content_type: Option<String>,
+    content_type: Vec<String>,
+    headers: BTreeMap<&'r str, Vec<String>>,
     /// The canonical text of a JSON body.
     json: Option<String>,
+    /// Of a multipart body without its boundary, lower-case hex.
+    multipart: Option<String>,
     /// Of any other body, lower-case hex.
     sha256: Option<String>,
 }
 
 impl<'r> Subject<'r> {
-    pub(super) fn of(parts: &'r Parts, body: &[u8]) -> Self {
-        let content_type = parts.headers.get(CONTENT_TYPE);
-        let content_type =
-            content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        // What says that it is JSON and is not is compared as it is: the service may refuse it.
-        let json = content_type
-            .as_deref()
-            .filter(|text| is_json(text))
-            .and_then(|_| canonical_text(body).ok())
-            .and_then(|text| String::from_utf8(text).ok());
+    /// # Errors
+    /// Why a multipart body cannot be compared without its boundary.
+    pub(super) fn of(
+        parts: &'r Parts,
+        body: &[u8],
+        besides: Besides<'r>,
+    ) -> Result<Self, &'static str> {
+        let headers: BTreeMap<_, _> = OF_THE_BODY
+            .iter()
+            .chain(besides.headers)
+            .filter_map(|name| Some((name.as_str(), values(&parts.headers, name)?)))
+            .collect();
+        let is_encoded = headers.contains_key(CONTENT_ENCODING.as_str());
         // Inside `Router::nest` the request's own URI lacks the prefix, which may name another resource.
         let original = parts.extensions.get::<OriginalUri>();
         let uri = original.map_or(&parts.uri, |original| &original.0);
-        Self {
+        let mut subject = Self {
             method: parts.method.as_str(),
+            authority: besides
+                .authority
+                .then(|| authority(uri, &parts.headers))
+                .flatten(),
             path: uri.path(),
             query: uri.query(),
-            sha256: match json {
-                Some(_) => None,
-                None => Some(hex::lower(&Sha256::digest(body))),
-            },
-            content_type,
-            json,
+            content_type: Vec::new(),
+            headers,
+            json: None,
+            multipart: None,
+            sha256: None,
+        };
+        let types: Vec<_> = parts.headers.get_all(CONTENT_TYPE).iter().collect();
+        let media_type = match types[..] {
+            [only] => MediaType::parse(only.as_bytes()),
+            _ => None,
+        };
+        if let Some(media_type) = media_type {
+            subject.read_as(media_type, body, is_encoded)?;
+        } else {
+            // None, several, or what is no media type, as they are.
+            let types = types.iter().map(|value| latin_1(value.as_bytes()));
+            subject.content_type = types.collect();
         }
+        if subject.json.is_none() && subject.multipart.is_none() {
+            subject.sha256 = Some(hex::lower(&Sha256::digest(body)));
+        }
+        Ok(subject)
+    }
+
+    fn read_as(
+        &mut self,
+        mut media_type: MediaType,
+        body: &[u8],
+        is_encoded: bool,
+    ) -> Result<(), &'static str> {
+        if media_type.is_multipart() {
+            if is_encoded {
+                return Err("it has a Content-Encoding");
+            }
+            let boundary = media_type.take_boundary();
+            let boundary = boundary.ok_or("its Content-Type has no boundary")?;
+            self.multipart = Some(hex::lower(&multipart::digest(body, &boundary)?));
+        } else if media_type.is_json() && !is_encoded {
+            // What says that it is JSON and is not is compared as it is: the service may refuse it.
+            let text = canonical_text(body).ok();
+            self.json = text.and_then(|text| String::from_utf8(text).ok());
+        }
+        self.content_type.push(media_type.text());
+        Ok(())
     }
 }
 
-/// `application/json`, or a type with the suffix `+json` (RFC 6839, section 3.1).
-fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    essence == "application/json" || essence.ends_with("+json")
+/// Whom the request is sent to, in lower case: the URI's authority (HTTP/2), or `Host`.
+fn authority(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let authority = uri
+        .authority()
+        .map(|authority| authority.as_str().to_owned());
+    let authority = authority.or_else(|| Some(values(headers, &HOST)?.join(",")));
+    authority.map(|authority| authority.to_ascii_lowercase())
+}
+
+/// All values of a header, in their order; `None` if it has none. Several lines are one list, whose
+/// members a comma divides (RFC 9110, section 5.3): proxies join them.
+fn values(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<String>> {
+    let mut values = Vec::new();
+    for line in headers.get_all(name) {
+        let (mut member, mut is_quoted, mut is_escaped) = (Vec::new(), false, false);
+        for &byte in line.as_bytes() {
+            if byte == b',' && !is_quoted {
+                values.push(std::mem::take(&mut member));
+                continue;
+            }
+            is_quoted ^= byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && is_quoted && !is_escaped;
+            member.push(byte);
+        }
+        values.push(member);
+    }
+    let mut values: Vec<_> = values
+        .iter()
+        .map(|value| latin_1(value.trim_ascii()))
+        .filter(|value| !value.is_empty())
+        .collect();
+    if *name == CONTENT_ENCODING {
+        for coding in &mut values {
+            coding.make_ascii_lowercase();
+        }
+        values.retain(|coding| coding != "identity");
+        if values.is_empty() {
+            return None;
+        }
+    }
+    headers.contains_key(name).then_some(values)
 }
 
 #[cfg(test)]
-mod tests {
-    use http::Request;
-
-    use super::*;
-
-    fn of(path: &str, content_type: &str, body: &str) -> String {
-        let request = Request::post(path).header(CONTENT_TYPE, content_type);
-        let (parts, ()) = request.body(()).expect("a request").into_parts();
-        serde_json::to_string(&Subject::of(&parts, body.as_bytes())).expect("JSON")
-    }
-
-    #[test]
-    fn json_is_compared_by_value_and_all_else_by_its_bytes() {
-        for json in [
-            "application/json",
-            "application/problem+JSON; charset=utf-8",
-        ] {
-            assert_eq!(
-                of("/", json, r#"{"a":1,"b":2}"#),
-                of("/", json, r#"{ "b": 2.0, "a": 1 }"#)
-            );
-            assert_ne!(of("/", json, r#"{"a":1}"#), of("/", json, r#"{"a":2}"#));
-            assert_ne!(of("/", json, r#"{"a":null}"#), of("/", json, "{}"));
-        }
-        assert_ne!(
-            of("/", "text/plain", r#"{"a":1}"#),
-            of("/", "text/plain", r#"{ "a":1}"#)
-        );
-        assert_ne!(
-            of("/", "application/json", "{"),
-            of("/", "application/json", "{{")
-        );
-    }
-
-    #[test]
-    fn path_query_and_content_type_are_compared() {
-        let all = [
-            of("/a", "text/plain", ""),
-            of("/b", "text/plain", ""),
-            of("/a?b", "text/plain", ""),
-            of("/a?c", "text/plain", ""),
-            of("/a", "text/html", ""),
-        ];
-        for (place, one) in all.iter().enumerate() {
-            assert!(!all[place + 1..].contains(one), "{one}");
-        }
-    }
-}
+mod tests;

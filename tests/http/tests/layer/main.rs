@@ -1,7 +1,12 @@
 //! The layer that replays whole responses, over real sockets.
 
 mod bodies;
+mod headers;
 mod keeps;
+mod lengths;
 mod relay;
 mod replays;
+mod requests;
+mod routes;
 mod runs;
+mod uploads;

@@ -11,8 +11,10 @@ use axum::extract::{Path, Request};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::any;
-use futures_util::stream;
+use axum::routing::{MethodRouter, any};
+use futures_util::stream::{self, StreamExt as _};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use idem_runtime::http::layer::{IdempotencyLayer, Unscoped};
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Operation, Scope, schema};
@@ -50,10 +52,43 @@ async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Byte
             .into_response(),
         "bytes" => vec![0_u8, 255, 254, 10].into_response(),
         "large" => "x".repeat(2000).into_response(),
-        "stream" => {
-            let pieces = ["one", "two"].map(Ok::<_, Infallible>);
+        "stream" => pieces(["x".repeat(1000), "y".repeat(1000)]),
+        "short" => pieces(["one", "two"]),
+        "nothing" => pieces([""; 0]),
+        "endless" => {
+            let (one, rest) = (
+                stream::iter([Ok::<_, Infallible>("one")]),
+                stream::pending(),
+            );
+            Body::from_stream(one.chain(rest)).into_response()
+        }
+        "breaks" => {
+            let pieces = [Ok("one"), Err("broken off")];
             Body::from_stream(stream::iter(pieces)).into_response()
         }
+        "shorter" => ([("content-length", "7")], pieces(["one", "two"])).into_response(),
+        "announced" => {
+            let body = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+            ([("content-length", "5000")], body).into_response()
+        }
+        "trailers" => {
+            let mut trailers = HeaderMap::new();
+            trailers.insert("x-checksum", "17".parse().expect("a value"));
+            let frames = [Frame::data(Bytes::from("one")), Frame::trailers(trailers)];
+            let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
+            ([("trailer", "x-checksum")], Body::new(body)).into_response()
+        }
+        "bulky" => ([("x-bulky", "x".repeat(70_000))], "one").into_response(),
+        "compresses" => match headers.get("accept-encoding") {
+            Some(accepted) if accepted.as_bytes().starts_with(b"gzip") => {
+                ([("content-encoding", "gzip")], vec![31_u8, 139]).into_response()
+            }
+            _ => "plain".into_response(),
+        },
+        "switches" => match headers.get("upgrade") {
+            Some(_) => StatusCode::SWITCHING_PROTOCOLS.into_response(),
+            None => "not switched".into_response(),
+        },
         "encoded" => ([("content-encoding", "gzip")], vec![31_u8, 139]).into_response(),
         "elsewhere" => (StatusCode::SEE_OTHER, [("location", format!("/{run}"))]).into_response(),
         "empty" => StatusCode::NO_CONTENT.into_response(),
@@ -66,6 +101,12 @@ async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Byte
         "refuses" => (StatusCode::UNPROCESSABLE_ENTITY, format!("no {run}")).into_response(),
         _ => run.to_string().into_response(),
     }
+}
+
+/// A body of unknown length.
+fn pieces<const N: usize>(pieces: [impl Into<Bytes> + Send + 'static; N]) -> Response {
+    let pieces = pieces.map(Into::into).map(Ok::<Bytes, Infallible>);
+    Body::from_stream(stream::iter(pieces)).into_response()
 }
 
 /// Stands for authentication.
@@ -81,7 +122,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 /// A relay on a port and a database of its own.
 pub(crate) struct Relay {
     pub(crate) pool: SqlitePool,
-    url: String,
+    pub(crate) url: String,
     runs: Arc<AtomicU32>,
     server: AbortHandle,
     _database: Sqlite,
@@ -102,6 +143,20 @@ impl Relay {
         operation: Operation,
         layer: impl FnOnce(Unscoped<Db>) -> IdempotencyLayer<Db>,
     ) -> Self {
+        Self::open_routes(operation, |unscoped, route| {
+            let app = Router::new().route("/{how}", route).layer(layer(unscoped));
+            Router::new()
+                .nest("/accounts/{account}", app.clone())
+                .merge(app)
+        })
+        .await
+    }
+
+    /// With routes of the caller's, inside the authentication.
+    pub(crate) async fn open_routes(
+        operation: Operation,
+        routes: impl FnOnce(Unscoped<Db>, MethodRouter) -> Router,
+    ) -> Self {
         let database = Sqlite::fresh(Journal::Wal);
         let pool = database.pool(4);
         let mut conn = pool.acquire().await.expect("a connection");
@@ -117,13 +172,8 @@ impl Relay {
                 serve(counted, how.expect("a part").1, headers, body)
             },
         );
-        let app = Router::new()
-            .route("/{how}", route)
-            .layer(layer(IdempotencyLayer::new(pool.clone(), operation)));
-        let app = Router::new()
-            .nest("/accounts/{account}", app.clone())
-            .merge(app)
-            .layer(from_fn(authenticate));
+        let app = routes(IdempotencyLayer::new(pool.clone(), operation), route);
+        let app = app.layer(from_fn(authenticate));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("served") });

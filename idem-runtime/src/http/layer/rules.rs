@@ -1,0 +1,88 @@
+//! What a layer is told, in one place that its services share.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderName, Method, StatusCode};
+use sqlx::Pool;
+
+use super::body::ResponseLimits;
+use super::recorded::RecordedHeaders;
+use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
+use crate::key::Scope;
+use crate::spec::Operation;
+use crate::store::LeaseBackend;
+
+pub(super) type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
+pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
+
+pub(super) struct Rules<DB: LeaseBackend> {
+    pub(super) pool: Pool<DB>,
+    pub(super) operation: Operation,
+    pub(super) scope: Arc<ScopeOf>,
+    pub(super) may_replay: Option<Arc<MayReplay>>,
+    pub(super) methods: HashSet<Method>,
+    pub(super) requires_key: bool,
+    /// Request headers that are compared besides.
+    pub(super) compared: HashSet<HeaderName>,
+    pub(super) recorded: RecordedHeaders,
+    /// The user's own, in place of the default.
+    pub(super) keep: Option<fn(StatusCode) -> Keep>,
+    pub(super) request_limit: usize,
+    pub(super) response_limit: usize,
+    pub(super) response_timeout: Duration,
+}
+
+impl<DB: LeaseBackend> Rules<DB> {
+    pub(super) fn new(pool: Pool<DB>, operation: Operation, scope: Arc<ScopeOf>) -> Self {
+        Self {
+            pool,
+            operation,
+            scope,
+            may_replay: None,
+            methods: HashSet::from([Method::POST, Method::PATCH]),
+            requires_key: true,
+            compared: HashSet::new(),
+            recorded: RecordedHeaders::default(),
+            keep: None,
+            request_limit: DEFAULT_BODY_LIMIT,
+            response_limit: DEFAULT_BODY_LIMIT,
+            response_timeout: DEFAULT_RESPONSE_TIMEOUT,
+        }
+    }
+
+    /// Returns whether a method is asked for a key. A router serves `HEAD` by the handler of `GET`.
+    pub(super) fn protects(&self, method: &Method) -> bool {
+        self.methods.contains(method)
+            || (*method == Method::HEAD && self.methods.contains(&Method::GET))
+    }
+
+    pub(super) fn response_limits(&self) -> ResponseLimits {
+        ResponseLimits {
+            length: self.response_limit,
+            time: self.response_timeout,
+        }
+    }
+}
+
+// Derived, this would ask for a database that is `Clone` itself.
+impl<DB: LeaseBackend> Clone for Rules<DB> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            operation: self.operation,
+            scope: Arc::clone(&self.scope),
+            may_replay: self.may_replay.clone(),
+            methods: self.methods.clone(),
+            requires_key: self.requires_key,
+            compared: self.compared.clone(),
+            recorded: self.recorded.clone(),
+            keep: self.keep,
+            request_limit: self.request_limit,
+            response_limit: self.response_limit,
+            response_timeout: self.response_timeout,
+        }
+    }
+}
