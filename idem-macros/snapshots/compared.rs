@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 487 tokens
+// 488 tokens
 async fn create(
     db: impl ::idem_runtime::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -48,5 +48,5 @@ async fn create(
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
-// 396 tokens
+// 405 tokens
 /// Sends.
 pub async fn send(
     self: Arc<Self>,
@@ -36,10 +36,11 @@ pub async fn send(
             return never;
         }
         let held = arrival.attempt().await;
+        #[allow(clippy::shadow_unrelated)]
         let attempt: &Attempt = &held;
         #[allow(unused_variables, clippy::shadow_unrelated)]
         let key = &key_0;
         { Ok(self.relay(attempt, mail).await?) }
     };
-    ::idem_runtime::__private::run(call, body).await
+    return ::idem_runtime::__private::run(call, body).await;
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 407 tokens
+// 416 tokens
 async fn create(
     tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
@@ -35,10 +35,11 @@ async fn create(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let tx = ::idem_runtime::__private::tx(&mut claim);
         { todo!() }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }
