@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 553 tokens
+// 561 tokens
 async fn create(
     tx: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -8,7 +8,7 @@ async fn create(
     _trace: u8,
 ) -> anyhow::Result<crate::renamed::Replayable<Payment>> {
     crate::renamed::__private::register! {
-        "payments", "payment.create", "create"
+        [crate ::renamed::__private] "payments", "payment.create", "create"
     }
     let contract = crate::renamed::__private::contract(
             crate::renamed::__private::writes::<_>(),

@@ -1,12 +1,12 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 454 tokens
+// 461 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
 ) -> Result<Payment, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "payment.create", "create"
+        [::idem_runtime::__private] "payments", "payment.create", "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 536 tokens
+// 543 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -27,7 +27,7 @@ pub(crate) async fn create_payment(
     key: &IdempotencyKey,
 ) -> Result<::idem_runtime::Replayable<()>, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,12 +1,12 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 416 tokens
+// 423 tokens
 async fn create(
     tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
     cmd: Create,
 ) -> <ApiResult<Payment> as ::idem_runtime::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
-        "payments", "create", "create"
+        [::idem_runtime::__private] "payments", "create", "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

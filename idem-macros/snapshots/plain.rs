@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 433 tokens
+// 440 tokens
 /// Pays.
 pub async fn create_payment(
     tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
@@ -7,7 +7,7 @@ pub async fn create_payment(
     cmd: &CreatePayment,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
