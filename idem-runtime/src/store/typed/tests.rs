@@ -17,8 +17,8 @@ fn around(limit: Duration) -> [Duration; 5] {
     let (nano, micro) = (Duration::from_nanos(1), Duration::from_micros(1));
     let half = Duration::from_millis(500);
     [
-        limit - micro,
-        limit - nano,
+        limit.saturating_sub(micro),
+        limit.saturating_sub(nano),
         limit,
         limit + nano,
         limit + half,
