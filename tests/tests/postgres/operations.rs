@@ -32,11 +32,15 @@ async fn a_type_parameter_in_its_name_makes_an_operation_of_each_type() {
 
 /// As `#[tracing::instrument]` does with what it does not skip.
 fn shown<'c>(db: impl Begin<'c, PgTransaction<'c>>) -> String {
-    format!("{db:?}")
+    let text = format!("{db:?}");
+    drop(db);
+    text
 }
 
 fn shown_of_a_lease(db: impl LeaseSource) -> String {
-    format!("{db:?}")
+    let text = format!("{db:?}");
+    drop(db);
+    text
 }
 
 #[tokio::test]
