@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 487 tokens
+// 495 tokens
 async fn create(
     db: impl ::idem_runtime::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -12,7 +12,7 @@ async fn create(
     _: u8,
 ) -> Result<::idem_runtime::Replayable<()>, E> {
     ::idem_runtime::__private::register! {
-        "payments", "create", "create"
+        [::idem_runtime::__private] "payments", "create", "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -48,5 +48,5 @@ async fn create(
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 544 tokens
+// 561 tokens
 async fn create(
     tx: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -8,7 +8,7 @@ async fn create(
     _trace: u8,
 ) -> anyhow::Result<crate::renamed::Replayable<Payment>> {
     crate::renamed::__private::register! {
-        "payments", "payment.create", "create"
+        [crate ::renamed::__private] "payments", "payment.create", "create"
     }
     let contract = crate::renamed::__private::contract(
             crate::renamed::__private::writes::<_>(),
@@ -45,10 +45,11 @@ async fn create(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let tx = crate::renamed::__private::tx(&mut claim);
         { todo!() }
     }
         .await;
     let finished = crate::renamed::__private::finish(claim, result, &contract).await;
-    crate::renamed::__private::settle(unit, finished, request, &contract).await
+    return crate::renamed::__private::settle(unit, finished, request, &contract).await;
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = )]
-// 263 tokens
+// 271 tokens
 // [IDEM023] `namespace` is written `namespace = "payments"`
 /// Pays.
 #[allow(warnings)]
@@ -14,6 +14,7 @@ pub async fn create(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let tx: &mut PgTransaction<'_> = ::core::option::Option::unwrap(
             ::core::option::Option::None::<&mut PgTransaction<'_>>,
         );

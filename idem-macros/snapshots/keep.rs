@@ -1,12 +1,12 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 445 tokens
+// 461 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
 ) -> Result<Payment, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "payment.create", "create"
+        [::idem_runtime::__private] "payments", "payment.create", "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -37,12 +37,13 @@ async fn create(
             return never;
         }
         #[allow(unused)]
+        #[allow(clippy::shadow_unrelated)]
         let tx = ::idem_runtime::__private::tx(&mut claim);
         { todo!() }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::keep(
+    return ::idem_runtime::__private::keep(
         ::idem_runtime::__private::settle(unit, finished, request, &contract).await,
-    )
+    );
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
-// 396 tokens
+// 412 tokens
 /// Sends.
 pub async fn send(
     self: Arc<Self>,
@@ -8,7 +8,7 @@ pub async fn send(
     mail: Mail,
 ) -> Result<::idem_runtime::Replayable<Receipt>, MailError> {
     ::idem_runtime::__private::register! {
-        "mail", "mail.send", "send"
+        [::idem_runtime::__private] "mail", "mail.send", "send"
     }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),
@@ -36,10 +36,11 @@ pub async fn send(
             return never;
         }
         let held = arrival.attempt().await;
+        #[allow(clippy::shadow_unrelated)]
         let attempt: &Attempt = &held;
         #[allow(unused_variables, clippy::shadow_unrelated)]
         let key = &key_0;
         { Ok(self.relay(attempt, mail).await?) }
     };
-    ::idem_runtime::__private::run(call, body).await
+    return ::idem_runtime::__private::run(call, body).await;
 }

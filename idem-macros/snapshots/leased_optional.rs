@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", lease = "90s")]
-// 374 tokens
+// 382 tokens
 async fn send(
     db: impl ::idem_runtime::LeaseSource,
     _key: Option<&IdempotencyKey>,
@@ -7,7 +7,7 @@ async fn send(
     mut to: String,
 ) -> <ApiResult<()> as ::idem_runtime::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
-        "mail", "send", "send"
+        [::idem_runtime::__private] "mail", "send", "send"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -38,5 +38,5 @@ async fn send(
         let _key = ::idem_runtime::__private::Option::as_ref(&key_0);
         { Ok(()) }
     };
-    ::idem_runtime::__private::run(call, body).await
+    return ::idem_runtime::__private::run(call, body).await;
 }

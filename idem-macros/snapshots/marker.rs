@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 527 tokens
+// 543 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -27,7 +27,7 @@ pub(crate) async fn create_payment(
     key: &IdempotencyKey,
 ) -> Result<::idem_runtime::Replayable<()>, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -54,10 +54,11 @@ pub(crate) async fn create_payment(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let _tx = ::idem_runtime::__private::tx(&mut claim);
         { Ok(()) }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = format!("create-{N}"), fingerprint = (self.id, amount, to))]
-// 486 tokens
+// 502 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
@@ -12,7 +12,7 @@ where
     DB: Sized,
 {
     ::idem_runtime::__private::register! {
-        "payments", _, "create"
+        [::idem_runtime::__private] "payments", _, "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -41,10 +41,11 @@ where
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let mut tx = ::idem_runtime::__private::tx(&mut claim);
         { Ok(N) }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

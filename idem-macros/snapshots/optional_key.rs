@@ -1,12 +1,12 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 407 tokens
+// 423 tokens
 async fn create(
     tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
     cmd: Create,
 ) -> <ApiResult<Payment> as ::idem_runtime::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
-        "payments", "create", "create"
+        [::idem_runtime::__private] "payments", "create", "create"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -35,10 +35,11 @@ async fn create(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let tx = ::idem_runtime::__private::tx(&mut claim);
         { todo!() }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

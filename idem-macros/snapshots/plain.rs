@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 424 tokens
+// 440 tokens
 /// Pays.
 pub async fn create_payment(
     tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
@@ -7,7 +7,7 @@ pub async fn create_payment(
     cmd: &CreatePayment,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),
@@ -35,10 +35,11 @@ pub async fn create_payment(
         > {
             return never;
         }
+        #[allow(clippy::shadow_unrelated)]
         let tx = ::idem_runtime::__private::tx(&mut claim);
         { Ok(pay(tx, cmd).await?) }
     }
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
-    ::idem_runtime::__private::settle(unit, finished, request, &contract).await
+    return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;
 }

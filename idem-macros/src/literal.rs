@@ -63,6 +63,11 @@ fn title(code: Code, what: &str, blank: &str, literal: &LitStr) -> syn::Result<S
     Err(fault(code, literal, complaint))
 }
 
+/// The longest identifier of a database, in bytes.
+const IDENTIFIER_MAX: usize = 63;
+/// The longest table's name: of a longer one the names of the indexes, cut, would be one.
+const TABLE_MAX: usize = 61;
+
 /// Checks a table's name: an identifier in lower case, a schema before it if need be.
 pub(crate) fn table(literal: &LitStr) -> syn::Result<String> {
     let text = literal.value();
@@ -70,7 +75,18 @@ pub(crate) fn table(literal: &LitStr) -> syn::Result<String> {
     let complaint = if parts.len() > 2 {
         Some("a table is written `name` or `schema.name`".to_owned())
     } else {
-        parts.iter().find_map(|part| identifier(part))
+        let long = parts.last().filter(|name| name.len() > TABLE_MAX);
+        let long = long.map(|name| {
+            format!(
+                "a table's name has at most 61 bytes, or the names of its indexes, cut at 63, would be one; `{name}` has {}",
+                name.len()
+            )
+        });
+        let parts = parts.iter();
+        parts
+            .map(|part| identifier(part))
+            .find_map(|fault| fault)
+            .or(long)
     };
     match complaint {
         None => Ok(text),
@@ -85,7 +101,7 @@ fn identifier(part: &str) -> Option<String> {
             "a part of the table's name is empty: write `name` or `schema.name`".to_owned(),
         );
     }
-    if part.len() > 63 {
+    if part.len() > IDENTIFIER_MAX {
         return Some(format!(
             "a database identifier has at most 63 bytes, `{part}` has {}",
             part.len()

@@ -10,7 +10,7 @@ pub use std::time::Duration;
 #[cfg(feature = "openapi")]
 pub use crate::http::openapi::generated as openapi;
 #[cfg(feature = "registry")]
-pub use inventory;
+pub use inventory::submit;
 pub use serde_json::Value;
 
 pub use crate::engine::contract::{Contract, contract, failures, lifts, reads, writes};
@@ -22,9 +22,9 @@ pub use crate::failure::derived::{
     Described, FailureField, described, field, listed, named, replayed,
 };
 pub use crate::policy::OnLapse;
+#[cfg(feature = "registry")]
+pub use crate::registry::Handler;
 pub use crate::spec::{DescribeOperation, Operation};
-
-pub use crate::{__marker as marker, __register as register};
 
 pub use crate::lease::run::{Arrival, LeasedCall, leased, run};
 
@@ -53,22 +53,26 @@ pub fn receiver<T: ?Sized>(receiver: &T) -> &T {
     receiver
 }
 
-/// Registers a handler, in its own body.
+/// Registers a handler, in its own body. In brackets is the path of this module.
 #[cfg(feature = "registry")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __register {
-    ($namespace:literal, _, $function:literal) => {
-        $crate::__register! { @ $namespace, $crate::__private::None, $function }
-    };
-    ($namespace:literal, $operation:literal, $function:literal) => {
-        $crate::__register! { @ $namespace, $crate::__private::Some($operation), $function }
-    };
-    (@ $namespace:literal, $operation:expr, $function:literal) => {
-        $crate::__private::inventory::submit! {
-            $crate::registry::Handler::new(
+    ([$($p:tt)*] $namespace:literal, _, $function:literal) => {
+        $($p)*::submit! {
+            $($p)*::Handler::new(
                 $namespace,
-                $operation,
+                $($p)*::None,
+                $function,
+                (::core::module_path!(), ::core::file!(), ::core::line!()),
+            )
+        }
+    };
+    ([$($p:tt)*] $namespace:literal, $operation:literal, $function:literal) => {
+        $($p)*::submit! {
+            $($p)*::Handler::new(
+                $namespace,
+                $($p)*::Some($operation),
                 $function,
                 (::core::module_path!(), ::core::file!(), ::core::line!()),
             )
@@ -114,3 +118,5 @@ macro_rules! __marker {
 macro_rules! __marker {
     ($marker:ident) => {};
 }
+
+pub use {__marker as marker, __register as register};

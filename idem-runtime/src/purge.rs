@@ -108,7 +108,8 @@ impl<DB: Backend> PurgeWorker<DB> {
         self
     }
 
-    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
+    /// most 61.
     ///
     /// # Errors
     /// [`Invalid`] of [`Field::Table`] for anything else: it is spliced into SQL text.

@@ -32,6 +32,10 @@ pub fn sqlite() -> &'static str {
     include_str!("../migrations/sqlite/0001_idem_record.sql")
 }
 
+/// The longest table's name that leaves room for `_locked_until` within MySQL's 64 characters.
+#[cfg(feature = "mysql")]
+const MYSQL_TABLE_MAX: usize = 51;
+
 /// A migration's text for another table: `[schema.]name`.
 ///
 /// ```
@@ -44,7 +48,8 @@ pub fn sqlite() -> &'static str {
 /// ```
 ///
 /// # Errors
-/// [`Invalid`] of [`Field::Table`] for a table that is no such identifier.
+/// [`Invalid`] of [`Field::Table`] for a table that is no such identifier; on MySQL and MariaDB, which
+/// refuse longer names where others cut them, also for one of more than 51 bytes.
 pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
     if !is_table(table) {
         return Err(Invalid::new(Field::Table, Reason::Identifier));
@@ -52,6 +57,14 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
     let (schema, name) = table
         .rsplit_once('.')
         .map_or(("", table), |(schema, name)| (schema, name));
+    #[cfg(feature = "mysql")]
+    if migration == mysql() && name.len() > MYSQL_TABLE_MAX {
+        let reason = Reason::TooLong {
+            limit: MYSQL_TABLE_MAX,
+            length: name.len(),
+        };
+        return Err(Invalid::new(Field::Table, reason));
+    }
     let dot = if schema.is_empty() { "" } else { "." };
     #[cfg(feature = "sqlite")]
     if migration == sqlite() {
@@ -138,4 +151,65 @@ pub async fn verify_table<C: AsSession>(conn: &mut C, table: &str) -> Result<(),
     let conn = conn.session();
     let (_, held) = conn.look_up(&ask).await?.split(ask);
     conn.verify(&held).await
+}
+
+#[cfg(all(test, feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::spec::TABLE_MAX;
+
+    /// The names that a migration gives to table, indexes, constraints and view.
+    fn names(migration: &str, table: &str) -> Vec<String> {
+        let code = migration
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("--"));
+        let code: Vec<&str> = code.collect();
+        let code = code.join("\n").replace(DEFAULT_TABLE, table);
+        let words = code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let mut names: Vec<String> = words
+            .filter(|word| word.starts_with(table))
+            .map(ToOwned::to_owned)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn are_told_apart(names: &[String], at: usize) -> bool {
+        let mut cut: Vec<_> = names
+            .iter()
+            .map(|name| &name[..name.len().min(at)])
+            .collect();
+        cut.sort_unstable();
+        cut.dedup();
+        cut.len() == names.len()
+    }
+
+    #[test]
+    fn the_longest_table_is_the_last_whose_names_are_told_apart_at_63_bytes() {
+        for migration in [postgres(), mysql(), sqlite()] {
+            assert!(names(migration, "t_t").len() >= 4);
+            assert!(are_told_apart(
+                &names(migration, &"t".repeat(TABLE_MAX)),
+                63
+            ));
+            assert!(!are_told_apart(
+                &names(migration, &"t".repeat(TABLE_MAX + 1)),
+                63
+            ));
+        }
+    }
+
+    #[test]
+    fn mysqls_longest_table_is_the_last_whose_names_it_takes() {
+        let longest = |length: usize| {
+            let names = names(mysql(), &"t".repeat(length));
+            names.iter().map(String::len).max().unwrap_or_default()
+        };
+        assert_eq!(longest(MYSQL_TABLE_MAX), 64);
+        assert!(for_table(mysql(), &"t".repeat(MYSQL_TABLE_MAX)).is_ok());
+        let refused = for_table(mysql(), &"t".repeat(MYSQL_TABLE_MAX + 1)).unwrap_err();
+        assert_eq!(refused.field(), &Field::Table);
+        assert!(for_table(postgres(), &"t".repeat(MYSQL_TABLE_MAX + 1)).is_ok());
+    }
 }

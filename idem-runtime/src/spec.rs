@@ -10,6 +10,10 @@ use crate::policy::{
 /// The table that an operation records in when it names none.
 pub const DEFAULT_TABLE: &str = "idem_record";
 
+/// The longest name of a table, in bytes, without its schema: a database cuts `.._expires_at` and
+/// `.._locked_until` at 63 bytes, and two of them must be left.
+pub(crate) const TABLE_MAX: usize = 61;
+
 /// A constant description of one operation.
 ///
 /// The attribute writes one for each handler; without the attribute it is written by hand and run
@@ -61,12 +65,15 @@ impl Operation {
     /// How long a record lives, counted from its writing by the database's clock.
     ///
     /// # Panics
-    /// If zero or above 3,650 days.
+    /// If below a microsecond, in which databases count, or above 3,650 days.
     #[must_use]
     pub const fn retention(mut self, retention: Duration) -> Self {
-        assert!(!retention.is_zero(), "a retention is above zero");
         assert!(
-            retention.as_secs() <= MAX_RETENTION.as_secs(),
+            retention.as_micros() > 0,
+            "a retention is above zero, and at least a microsecond"
+        );
+        assert!(
+            retention.as_nanos() <= MAX_RETENTION.as_nanos(),
             "a retention is at most 3,650 days"
         );
         self.policy.retention = retention;
@@ -77,12 +84,15 @@ impl Operation {
     /// once.
     ///
     /// # Panics
-    /// If zero or above 60 seconds.
+    /// If below a microsecond or above 60 seconds.
     #[must_use]
     pub const fn wait(mut self, wait: Duration) -> Self {
-        assert!(!wait.is_zero(), "a wait is above zero");
         assert!(
-            wait.as_secs() <= MAX_WAIT.as_secs(),
+            wait.as_micros() > 0,
+            "a wait is above zero, and at least a microsecond"
+        );
+        assert!(
+            wait.as_nanos() <= MAX_WAIT.as_nanos(),
             "a wait is at most 60 seconds"
         );
         self.policy.on_conflict = OnConflict::Wait(wait);
@@ -141,8 +151,9 @@ impl Operation {
         self
     }
 
-    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 63 bytes, with a schema before it if
-    /// need be.
+    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 61 bytes, with a schema (63 bytes) before
+    /// it if need be. A database cuts names at 63 bytes, and those of a longer table's indexes would
+    /// be one.
     ///
     /// # Panics
     /// If it is no such identifier: it is spliced into SQL text.
@@ -150,7 +161,7 @@ impl Operation {
     pub const fn table(mut self, table: &'static str) -> Self {
         assert!(
             is_table(table),
-            "a table is [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes"
+            "a table is [schema.]name, each [a-z_][a-z0-9_]*, the schema of at most 63 bytes, the name of at most 61"
         );
         self.table = table;
         self
@@ -269,7 +280,7 @@ pub(crate) const fn is_table(text: &str) -> bool {
         }
         at += 1;
     }
-    length > 0
+    length > 0 && length <= TABLE_MAX
 }
 
 #[cfg(test)]

@@ -200,3 +200,31 @@ fn the_attribute_and_the_runtime_agree_on_what_is_not_said() {
         assert_eq!(runtime.subsec_nanos(), 0, "{name}");
     }
 }
+
+#[test]
+fn the_attribute_and_the_runtime_agree_on_every_limit() {
+    use idem_runtime::policy::{MAX_LEASE, MAX_RETENTION, MAX_WAIT};
+
+    let text = fs::read_to_string(root().join("idem-macros/src/args.rs")).expect("a source");
+    for (name, runtime) in [
+        ("RETENTION_LIMIT", MAX_RETENTION),
+        ("WAIT_LIMIT", MAX_WAIT),
+        ("LEASE_LIMIT", MAX_LEASE),
+    ] {
+        let (_, rest) = text
+            .split_once(&format!("const {name}: u64 = "))
+            .unwrap_or_else(|| panic!("no `{name}`"));
+        let (product, _) = rest.split_once(';').expect("a constant ends");
+        let factors = product.split('*');
+        let factors = factors.map(|factor| factor.trim().replace('_', ""));
+        let seconds: u64 = factors
+            .map(|factor| factor.parse::<u64>().expect("a number"))
+            .product();
+        assert_eq!(std::time::Duration::from_secs(seconds), runtime, "{name}");
+    }
+    let literal = fs::read_to_string(root().join("idem-macros/src/literal.rs")).expect("a source");
+    let spec = fs::read_to_string(root().join("idem-runtime/src/spec.rs")).expect("a source");
+    for text in [literal, spec] {
+        assert!(text.contains("const TABLE_MAX: usize = 61;"));
+    }
+}

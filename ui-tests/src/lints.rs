@@ -24,7 +24,7 @@
 #![allow(dead_code, reason = "nobody calls them")]
 
 mod kept;
-mod leased;
+pub mod leased;
 
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ pub(super) fn registration(item: &Item, options: &Options, p: &TokenStream) -> T
         Some(Operation::Computed(_)) => quote_spanned!(mixed=> _),
         None => function.to_token_stream(),
     };
-    quote_spanned!(mixed=> #p::register! { #namespace, #name, #function })
+    quote_spanned!(mixed=> #p::register! { [#p] #namespace, #name, #function })
 }
 
 /// The type that `marker` names, described by the operation and as visible as the handler.

@@ -204,6 +204,20 @@ fn names_and_durations_are_checked() {
         "IDEM028",
         "at most 63 bytes",
     );
+    for length in [62, 63] {
+        says(
+            &format!("namespace = \"p\", table = \"app.{}\"", "t".repeat(length)),
+            "IDEM028",
+            "at most 61 bytes",
+        );
+    }
+    for table in ["t".repeat(61), format!("{}.t", "s".repeat(63))] {
+        reports(
+            &format!("namespace = \"p\", table = \"{table}\""),
+            HANDLER,
+            &[],
+        );
+    }
     says(
         "namespace = \"p\", retention = \"24 hours\"",
         "IDEM029",

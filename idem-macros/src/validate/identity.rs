@@ -23,6 +23,7 @@ pub(super) fn check(
 ) {
     let is_method = method::is_one(item, model, options);
     let known = Known {
+        item,
         model,
         options,
         key,
@@ -72,6 +73,7 @@ fn marker(options: &Options, is_method: bool, faults: &mut Faults) {
 
 /// What is known of a call before its body.
 struct Known<'k> {
+    item: &'k Item,
     model: &'k Model<'k>,
     options: &'k Options,
     /// The parameters that are the key: another value is another key.
@@ -131,13 +133,20 @@ impl Known<'_> {
             return;
         }
         let others = self.compared.iter().map(|compared| compared.name);
-        let others: Vec<String> = others.map(ToString::to_string).collect();
-        let others = others.join(", ");
+        let mut parts: Vec<String> = others.map(ToString::to_string).collect();
+        if self.projection().is_some() {
+            parts.push("..".to_owned());
+        }
+        let parts = if parts.is_empty() {
+            "self.id,".to_owned()
+        } else {
+            format!("self.id, {}", parts.join(", "))
+        };
         faults.push(
             Code::UncomparedReceiver,
             receiver,
             format_args!(
-                "the receiver is not compared, so the same call on another value would be a retry of this one\nhelp: write `skip(self)` if it is no part of the request (a service, a client), or compare what tells it from others: `fingerprint = (self.id, {others})`"
+                "the receiver is not compared, so the same call on another value would be a retry of this one\nhelp: write `skip(self)` if it is no part of the request (a service, a client), or compare what tells it from others: `fingerprint = ({parts})`"
             ),
         );
     }
@@ -153,11 +162,18 @@ impl Known<'_> {
         {
             return;
         }
+        let function = &self.item.sig.ident;
+        let mut consts = self.item.sig.generics.const_params();
+        let name_of_each = if consts.any(|own| own.ident == *name) {
+            format!("format!(\"{function}-{{{name}}}\")")
+        } else {
+            format!("format!(\"{function}-{{}}\", {name}::NAME)")
+        };
         faults.push(
             Code::UncomparedGeneric,
             name,
             format_args!(
-                "no compared parameter says what `{name}` is, so calls that differ in it alone would be one operation\nhelp: give each an operation of its own, `operation = format!(\"import-{{}}\", {name}::NAME)`, or write `skip({name})` if nothing depends on it"
+                "no compared parameter says what `{name}` is, so calls that differ in it alone would be one operation\nhelp: give each an operation of its own, `operation = {name_of_each}`, or write `skip({name})` if nothing depends on it"
             ),
         );
     }

@@ -145,7 +145,7 @@ impl Request {
         }
         if let Some(key) = self.key.take() {
             let Some(scope) = self.scope.take().or_else(|| key.scope().cloned()) else {
-                let operation = self.name.clone().into();
+                let operation = self.name.clone();
                 return Err(Error::ScopeMissing { operation });
             };
             self.identity = Some(Identity::of_operation(
@@ -170,7 +170,7 @@ impl Request {
         }
         if self.identity.is_none() && self.operation.policy().key_required {
             return Err(Error::KeyMissing {
-                operation: self.name.clone().into(),
+                operation: self.name.clone(),
             });
         }
         Ok(self.identity.as_ref())

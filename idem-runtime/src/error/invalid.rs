@@ -159,7 +159,7 @@ pub enum Reason {
     },
     /// Not a String of RFC 8941, section 3.3.3.
     NotString,
-    /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at most 61.
     Identifier,
     /// The value could not be serialized; the message is the serializer's.
     Serialize(String),
@@ -199,18 +199,6 @@ impl fmt::Display for Reason {
             Self::NotJson { offset, fault } => {
                 write!(f, "is not JSON at byte {offset}: {fault}")
             }
-            Self::TooLongTime { limit, found } => write!(
-                f,
-                "is {} seconds long; the limit is {}",
-                found.as_secs(),
-                limit.as_secs()
-            ),
-            Self::TooShortTime { limit, found } => write!(
-                f,
-                "is {} milliseconds long; the least is {}",
-                found.as_millis(),
-                limit.as_millis()
-            ),
             Self::Repeated => f.write_str(
                 "is given more than once; one value is allowed (one with a comma in it stands in double quotes)",
             ),
@@ -218,11 +206,17 @@ impl fmt::Display for Reason {
                 f,
                 "differs from header `{other}`: send one of them, or one value in both"
             ),
+            Self::TooLongTime { limit, found } => {
+                write!(f, "is {found:?} long; the limit is {limit:?}")
+            }
+            Self::TooShortTime { limit, found } => {
+                write!(f, "is {found:?} long; the least is {limit:?}")
+            }
             Self::NotString => f.write_str(
                 "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),
             Self::Identifier => {
-                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes")
+                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, the name itself of at most 61: a database cuts the names of its indexes at 63, and they would be one")
             }
             Self::Serialize(message) => write!(f, "cannot be serialized: {message}"),
         }

@@ -159,16 +159,14 @@ fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Ho
     let operation = *request.operation();
     let name = request.name().clone();
     let lease = operation.policy().lease.ok_or_else(|| Error::LeasePolicy {
-        operation: name.clone().into(),
+        operation: name.clone(),
         leased: false,
     })?;
     // A lease is taken on a key: an optional one that is absent has none to take.
     let identity = request
         .settle()?
         .cloned()
-        .ok_or_else(|| Error::KeyMissing {
-            operation: name.into(),
-        })?;
+        .ok_or_else(|| Error::KeyMissing { operation: name })?;
     let ask = Ask {
         home: DB::home(&pool)?,
         ..Ask::new(operation.table_name(), identity)

@@ -77,9 +77,10 @@ impl<Req, Res> Store<Req, Res> {
     /// How long a record lives, by the database's clock.
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Retention`] if zero or above 3,650 days.
+    /// [`Invalid`] of [`Field::Retention`] if below a microsecond, in which databases count, or above
+    /// 3,650 days.
     pub fn retention(mut self, retention: Duration) -> Result<Self, Invalid> {
-        if retention.is_zero() {
+        if retention.as_micros() == 0 {
             return Err(Invalid::new(Field::Retention, Reason::Empty));
         }
         if retention > MAX_RETENTION {
@@ -95,7 +96,8 @@ impl<Req, Res> Store<Req, Res> {
         Ok(self)
     }
 
-    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes.
+    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
+    /// most 61.
     ///
     /// # Errors
     /// [`Invalid`] of [`Field::Table`] for anything else: it is spliced into SQL text.
@@ -159,3 +161,6 @@ impl<Req, Res> Store<Req, Res> {
         Bound::new(self, conn)
     }
 }
+
+#[cfg(test)]
+mod tests;

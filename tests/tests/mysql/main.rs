@@ -7,6 +7,7 @@ mod dropped;
 mod killed;
 mod link;
 mod nesting;
+mod operations;
 mod rivals;
 mod sessions;
 mod slow;

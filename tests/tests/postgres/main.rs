@@ -16,6 +16,7 @@ mod keys;
 mod killed;
 mod link;
 mod nesting;
+mod operations;
 mod pooler;
 mod rivals;
 mod rules;

@@ -40,7 +40,12 @@ trait InTransaction: Send + Sync {
 }
 
 impl InTransaction for State {
-    #[idempotent(namespace = "payments", operation = "pay", signature = "keep")]
+    #[idempotent(
+        namespace = "payments",
+        operation = "pay",
+        signature = "keep",
+        skip(self)
+    )]
     async fn pay_in(
         &self,
         tx: &mut PgTransaction<'_>,

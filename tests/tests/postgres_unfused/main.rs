@@ -29,6 +29,8 @@ mod killed;
 mod link;
 #[path = "../postgres/nesting.rs"]
 mod nesting;
+#[path = "../postgres/operations.rs"]
+mod operations;
 #[path = "../postgres/rivals.rs"]
 mod rivals;
 #[path = "../postgres/rules.rs"]

@@ -12,6 +12,7 @@ mod failures;
 mod keys;
 mod memory;
 mod nesting;
+mod operations;
 mod options;
 mod payments;
 mod refusals;

@@ -56,8 +56,9 @@ impl Mailer {
 ///
 /// # Errors
 /// [`Refused`], and refusals.
+#[inline]
 #[idempotent(namespace = "mail", lease = "5m", failures = "record")]
-pub(super) async fn recording(attempt: &Attempt, key: &IdempotencyKey) -> Result<i64, Refused> {
+pub async fn recording(attempt: &Attempt, key: &IdempotencyKey) -> Result<i64, Refused> {
     attempt.outcome_unknown();
     Err(Refused::Gone)
 }
