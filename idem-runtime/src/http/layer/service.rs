@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse as _, Response};
+use http::header::HeaderMap;
 use http::{Request, StatusCode};
+use tokio::sync::oneshot;
 use tower_service::Service;
 
 use super::super::header;
@@ -126,15 +128,23 @@ where
     let subject = Subject::of(&head, &body);
     let request = Request::from_parts(parts, Body::from(body));
     let run_rules = Arc::clone(&rules);
+    let (beside, first) = oneshot::channel();
     let ran = rules
         .operation
         .run_leased(&rules.pool, &key.scoped(scope), &subject, move |attempt| {
-            run(inner, run_rules, request, attempt)
+            run(inner, run_rules, request, attempt, beside)
         })
         .await;
     match ran {
         Ok(stored) if stored.replayed() && !may_replay => Ok(not_shown().into_response()),
-        Ok(stored) => Ok(stored.into_response()),
+        Ok(stored) if stored.replayed() => Ok(stored.into_response()),
+        Ok(stored) => {
+            let mut response = stored.into_response();
+            response
+                .headers_mut()
+                .extend(first.await.unwrap_or_default());
+            Ok(response)
+        }
         Err(Ended::Passed(response)) => Ok(*response),
         Err(Ended::Refused(error)) => Ok(error.into_response()),
         Err(Ended::Unstorable(why)) => Ok(not_storable(why).into_response()),
@@ -148,6 +158,7 @@ async fn run<DB, S>(
     rules: Arc<Rules<DB>>,
     request: Request<Body>,
     attempt: Attempt,
+    beside: oneshot::Sender<HeaderMap>,
 ) -> Result<Stored, Ended<S::Error>>
 where
     DB: LeaseBackend,
@@ -174,6 +185,11 @@ where
     match keep {
         Keep::Record => Stored::of(response, &rules.headers, rules.response_limit)
             .await
+            .map(|(stored, others)| {
+                // Nobody listens where the caller has gone.
+                let _ = beside.send(others);
+                stored
+            })
             .map_err(|why| {
                 // The effect has happened, and a retry must not repeat it.
                 attempt.outcome_unknown();

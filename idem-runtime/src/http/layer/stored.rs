@@ -13,20 +13,17 @@ use serde::{Deserialize, Serialize};
 use super::body::{self, Unstorable};
 
 /// Status, some headers, and the whole body.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Stored {
     status: u16,
     /// Values byte by byte, each byte as the character of its number: what is text in a header reads
     /// as that text.
     headers: Vec<(String, String)>,
     body: StoredBody,
-    /// What the first answer has beyond that.
-    #[serde(skip)]
-    others: HeaderMap,
 }
 
 /// Text as it is, for those who read records.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredBody {
     Text(String),
@@ -34,12 +31,13 @@ enum StoredBody {
 }
 
 impl Stored {
-    /// Takes a response apart; those headers that `kept` names are for the record.
+    /// Takes a response apart: those headers that `kept` names are for the record, and the others,
+    /// which the first answer has besides, are returned beside it.
     pub(super) async fn of(
         response: Response,
         kept: &HashSet<HeaderName>,
         limit: usize,
-    ) -> Result<Self, Unstorable> {
+    ) -> Result<(Self, HeaderMap), Unstorable> {
         let (parts, body) = response.into_parts();
         let body = body::take(&parts, body, limit).await?;
         let response::Parts {
@@ -61,12 +59,12 @@ impl Stored {
             Ok(text) => StoredBody::Text(text),
             Err(bytes) => StoredBody::Base64(BASE64_STANDARD.encode(bytes.as_bytes())),
         };
-        Ok(Self {
+        let stored = Self {
             status: status.as_u16(),
             headers,
             body,
-            others,
-        })
+        };
+        Ok((stored, others))
     }
 
     /// The response again; `None` if the record holds what no response can.
@@ -78,7 +76,6 @@ impl Stored {
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.status).ok()?;
         let headers = response.headers_mut();
-        *headers = self.others;
         for (name, value) in self.headers {
             let bytes: Option<Vec<u8>> = value
                 .chars()

@@ -10,7 +10,7 @@ use crate::fingerprint::canonical_text;
 use crate::key::hex;
 
 /// Method, path, query, content type and body.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Subject<'r> {
     method: &'r str,
     path: &'r str,
