@@ -26,18 +26,25 @@ pub(crate) fn canonical(number: &str) -> Option<String> {
     // Beyond 128 bits it is beyond 64 whatever is added.
     let power = power.parse::<i128>().ok()?.checked_add(moved)?;
     let power = i64::try_from(power).ok()?;
-    let digits: String = digits.into_iter().collect();
-    let mut plain = digits.clone();
-    let mut zeros = power;
-    while zeros > 0 && plain.len() <= 40 {
-        plain.push('0');
-        zeros -= 1;
-    }
-    Some(if zeros == 0 && plain.len() <= 40 {
-        format!("{sign}{plain}")
-    } else {
-        format!("{sign}{digits}e{power}")
-    })
+    let exponent = format!("{}e{power}", String::from_iter(&digits));
+    // Whatever has more zeros than these characters is longer.
+    let places = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
+    let plain = match power {
+        0.. if places <= exponent.len() => String::from_iter(&digits) + &"0".repeat(places),
+        ..0 if places <= exponent.len() => {
+            while digits.len() <= places {
+                digits.insert(0, '0');
+            }
+            digits.insert(digits.len() - places, '.');
+            String::from_iter(&digits)
+        }
+        _ => return Some(format!("{sign}{exponent}")),
+    };
+    let is_shorter = exponent.len() < plain.len();
+    Some(format!(
+        "{sign}{}",
+        if is_shorter { exponent } else { plain }
+    ))
 }
 
 /// The shortest decimal that reads back as a finite float: of several the nearest, and of two
@@ -51,6 +58,7 @@ pub(crate) fn shortest(exact: f64, reads_back: impl Fn(&str) -> bool) -> String 
     let (mantissa, power) = exact.split_once('e').expect("an exponent was asked for");
     let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
     let power: i32 = power.parse().expect("an exponent");
+    let reads_back = |text: &str| reads_back(text).then(|| canonical(text)).flatten();
     for kept in 1..=17 {
         let rest = &digits[kept..];
         let below = spell(sign, &digits[..kept], power);
@@ -59,10 +67,9 @@ pub(crate) fn shortest(exact: f64, reads_back: impl Fn(&str) -> bool) -> String 
         let half = [&b"5"[..], &b"0".repeat(rest.len() - 1)].concat();
         let upper = rest > &half[..] || (rest == &half[..] && (digits[kept - 1] - b'0') % 2 == 1);
         match (reads_back(&below), reads_back(&above)) {
-            (true, true) => return if upper { above } else { below },
-            (true, false) => return below,
-            (false, true) => return above,
-            (false, false) => {}
+            (Some(below), Some(above)) => return if upper { above } else { below },
+            (Some(one), None) | (None, Some(one)) => return one,
+            (None, None) => {}
         }
     }
     unreachable!("17 digits tell all floats apart")
@@ -98,7 +105,9 @@ mod tests {
             ("1", "1"),
             ("1.0", "1"),
             ("10e-1", "1"),
-            ("0.5", "5e-1"),
+            ("5e-1", "0.5"),
+            ("1000", "1e3"),
+            ("0.0010", "1e-3"),
             ("-0.0e9", "0"),
             ("9007199254740993", "9007199254740993"),
         ] {
@@ -110,9 +119,9 @@ mod tests {
     #[test]
     fn a_float_is_its_shortest_decimal() {
         for (float, spelled) in [
-            (0.1, "1e-1"),
+            (0.1, "0.1"),
             (5e-324, "5e-324"),
-            (-9.5, "-95e-1"),
+            (-9.5, "-9.5"),
             (1e23, "1e23"),
         ] {
             let text = shortest(float, |text| text.parse() == Ok(float));

@@ -1,4 +1,5 @@
-//! What must hold for any bytes at all: keys, alone and in a header, names, canonical JSON, durations.
+//! What must hold for any bytes at all: keys, alone and in a header, names, canonical JSON, equality of
+//! requests, durations.
 //!
 //! Each law compares the library with a second implementation that is slow and plain to see
 //! through, or with what the documentation says. `tests/corpus.rs` tries the seeds in `corpus/` and
@@ -7,10 +8,12 @@
 
 mod decimal;
 mod duration;
+mod equal;
 mod header;
 mod key;
 mod mutate;
 mod node;
+mod order;
 mod parse;
 mod text;
 mod tree;
@@ -30,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target {
         name: "key",
         law: key::law,
@@ -158,6 +161,19 @@ pub const TARGETS: [Target; 5] = [
             "\u{16}",
             "{\"a\":1}",
             "1e400",
+            "\u{7f}",
+        ],
+    },
+    Target {
+        name: "request_equality",
+        law: equal::law,
+        tokens: &[
+            "\0",
+            "\u{1}",
+            "\u{2}",
+            "\u{1}\0",
+            "\u{1}\u{1}",
+            "\u{3}a",
             "\u{7f}",
         ],
     },

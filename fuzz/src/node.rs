@@ -50,11 +50,22 @@ pub(crate) enum Node {
     Raw(Box<RawValue>),
 }
 
+impl Node {
+    /// What is an `Option`, as one: a struct's field is told apart by its type.
+    pub(crate) fn option(&self) -> Option<Option<&Self>> {
+        match self {
+            Self::None => Some(None),
+            Self::Some(node) => Some(Some(node)),
+            _ => None,
+        }
+    }
+}
+
 /// Bytes to make values of; zeros when they are used up.
 pub(crate) struct Source<'a>(pub(crate) &'a [u8]);
 
 impl Source<'_> {
-    fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         let Some((first, rest)) = self.0.split_first() else {
             return 0;
         };
@@ -62,11 +73,11 @@ impl Source<'_> {
         *first
     }
 
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         [(); N].map(|()| self.byte())
     }
 
-    fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         let length = usize::from(self.byte() % 32).min(self.0.len());
         let (text, rest) = self.0.split_at(length);
         self.0 = rest;
@@ -81,7 +92,7 @@ impl Source<'_> {
         Box::new(self.node(levels))
     }
 
-    fn several<T>(&mut self, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+    pub(crate) fn several<T>(&mut self, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         (0..self.byte() % 5).map(|_| make(self)).collect()
     }
 
@@ -190,7 +201,10 @@ impl Serialize for Node {
             Self::Struct(fields) => {
                 let mut object = serializer.serialize_struct("Plain", fields.len())?;
                 for (name, node) in fields {
-                    object.serialize_field(name, node)?;
+                    match node.option() {
+                        Some(option) => object.serialize_field(name, &option)?,
+                        None => object.serialize_field(name, node)?,
+                    }
                 }
                 object.end()
             }
@@ -198,7 +212,10 @@ impl Serialize for Node {
                 let count = fields.len();
                 let mut object = serializer.serialize_struct_variant("Enum", 0, name, count)?;
                 for (name, node) in fields {
-                    object.serialize_field(name, node)?;
+                    match node.option() {
+                        Some(option) => object.serialize_field(name, &option)?,
+                        None => object.serialize_field(name, node)?,
+                    }
                 }
                 object.end()
             }

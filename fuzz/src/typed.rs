@@ -11,7 +11,7 @@ use crate::tree::{Refusal, Tree};
 const LEVELS: u8 = 6;
 
 impl Node {
-    /// The JSON that serde's data model makes of it, without the nulls of a struct.
+    /// The JSON that serde's data model makes of it, without the fields of a struct that are `None`.
     fn tree(&self) -> Result<Tree, Refusal> {
         Ok(match self {
             Self::Unit | Self::None | Self::UnitStruct => Tree::Null,
@@ -80,9 +80,8 @@ fn array(nodes: &[Node]) -> Result<Tree, Refusal> {
 fn object(fields: &[(&'static str, Node)]) -> Result<Tree, Refusal> {
     let mut members = Vec::new();
     for (name, node) in fields {
-        let tree = node.tree()?;
-        if tree != Tree::Null {
-            members.push(((*name).to_owned(), tree));
+        if !matches!(node, Node::None) {
+            members.push(((*name).to_owned(), node.tree()?));
         }
     }
     Ok(Tree::Object(members))
@@ -119,13 +118,16 @@ fn parameters(nodes: &[Node; 3]) {
     let mut members = Vec::new();
     for (name, node) in ["b", "", "a"].into_iter().zip(nodes) {
         let tree = node.tree().and_then(|tree| tree.canonical().map(|_| tree));
-        let found = request.field(name, node);
+        let found = match node.option() {
+            Some(option) => request.field(name, &option),
+            None => request.field(name, node),
+        };
         assert_eq!(found.is_ok(), tree.is_ok(), "{found:?}: {node:?}");
         if let Ok(tree) = tree {
             // There is one of that name only if it was kept.
             let again = request.field(name, &1);
-            assert_eq!(again.is_err(), tree != Tree::Null, "{node:?}");
-            let kept = if tree == Tree::Null {
+            assert_eq!(again.is_err(), !matches!(node, Node::None), "{node:?}");
+            let kept = if matches!(node, Node::None) {
                 Tree::Number("1".to_owned())
             } else {
                 tree

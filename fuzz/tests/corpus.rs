@@ -69,6 +69,11 @@ fn typed_values_have_the_form_that_the_rules_say() {
 }
 
 #[test]
+fn requests_are_equal_exactly_when_their_fingerprints_are() {
+    run("request_equality");
+}
+
+#[test]
 fn every_target_is_run_here() {
-    assert_eq!(TARGETS.len(), 5);
+    assert_eq!(TARGETS.len(), 6);
 }

@@ -18,8 +18,8 @@ pub use crate::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
 pub use crate::engine::request::Request;
 pub use crate::engine::unit::{Unit, unit};
 pub use crate::failure::StoredFailure;
-pub use crate::failure::derived::{
-    Described, FailureField, described, field, listed, named, replayed,
+pub use crate::payload::failure::{
+    Described, FailureField, described, field, listed, named, replayed, same_variant,
 };
 pub use crate::policy::OnLapse;
 #[cfg(feature = "registry")]

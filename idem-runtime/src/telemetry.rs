@@ -3,13 +3,13 @@
 //! | field | meaning |
 //! |---|---|
 //! | `namespace`, `operation` | the operation called |
-//! | `key` | a short hash of the key; absent without a key |
+//! | `key` | a short hash of the key, the same in every process; absent without a key |
 //! | `outcome` | what was answered, below |
 //! | `replayed` | whether an earlier attempt's record was answered |
 //! | `recorded_at_us`, `attempt` | of the record that is replayed: its time by the database's clock, microseconds since 1970; which attempt wrote it |
 //! | `kind` | for a refusal: its [`ErrorKind`], one word |
 //! | `refusal` | for a refusal: the variant of [`Error`] |
-//! | `cause` | for a refusal: the database's code, the kind of connection error, the type, column or parameter at fault |
+//! | `cause` | for a refusal: its whole text, and the database's code or the kind of connection error |
 //! | `waits` | how often the call waited for another |
 //! | `elapsed_us` | how long it took, in microseconds |
 //!
@@ -30,8 +30,15 @@
 //! Level: WARN for a refusal that may pass (HTTP 503), ERROR for one at which the program, the schema
 //! or a record is at fault (500) and for a panic, INFO for everything else.
 //!
-//! No event holds a key's text, a request or a result, nor a message that may quote one.
+//! No event holds a key's text, a request or a result, nor a message that may quote one. The hash of a
+//! key is no secret keeper: whoever reads the events and can list the keys that there may be (order
+//! numbers, addresses) finds out which it was. Random keys cannot be listed.
+//!
+//! One mismatch is a client's mistake, and an INFO. Many after a deploy are one of the program: what is
+//! compared has changed. [`mismatches`] counts them by operation, for a metric.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
@@ -44,6 +51,49 @@ pub const TARGET: &str = "idem";
 
 /// The outcome of a call whose body panicked.
 pub(crate) const PANICKED: &str = "panicked";
+
+/// The most operations that mismatches are counted for; those of any further one are not.
+const COUNTED: usize = 1024;
+
+/// Mismatches by namespace and operation.
+static MISMATCHES: Mutex<BTreeMap<(&str, &str), u64>> = Mutex::new(BTreeMap::new());
+
+/// How many calls of one operation were a mismatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mismatches {
+    /// The operation's namespace.
+    pub namespace: &'static str,
+    /// The operation called.
+    pub operation: &'static str,
+    /// Since this process began.
+    pub count: u64,
+}
+
+/// How many calls this process has refused as a mismatch, for each operation that has any (of up to
+/// 1,024), by name. A count that rises from a deploy on says that the same requests are compared by
+/// something else than before.
+pub fn mismatches() -> Vec<Mismatches> {
+    let counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = counts.iter();
+    let named = counts.map(|(&(namespace, operation), &count)| Mismatches {
+        namespace,
+        operation,
+        count,
+    });
+    named.collect()
+}
+
+/// Counts one.
+fn count(operation: &Operation) {
+    let name = (operation.namespace(), operation.name());
+    let mut counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(count) = counts.get_mut(&name) {
+        *count = count.saturating_add(1);
+    } else if counts.len() < COUNTED {
+        counts.insert(name, 1);
+    }
+}
 
 /// What one call came to.
 pub(crate) struct Call<'a> {
@@ -73,13 +123,16 @@ impl Call<'_> {
                     recorded_at_us = self.record.map(|record| record.created_at.as_micros()),
                     attempt = self.record.map(|record| record.attempt),
                     kind = self.refusal.map(|error| error.kind().as_str()),
-                    refusal = self.refusal.map(Error::name).as_deref(),
-                    cause = self.refusal.and_then(Error::cause).as_deref(),
+                    refusal = self.refusal.map(Error::name),
+                    cause = self.refusal.map(Error::text).as_deref(),
                     waits = self.waits,
                     elapsed_us = u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX),
                     "idempotent call"
                 )
             };
+        }
+        if matches!(self.refusal, Some(Error::Mismatch(_))) {
+            count(self.operation);
         }
         match self.refusal.map(Error::kind) {
             Some(ErrorKind::Transient | ErrorKind::Unavailable) => event!(warn),

@@ -57,11 +57,28 @@ pub(super) fn implementation(
             Self::#replayed { #member: #replays.held(failure) }
         }
     };
+    // What stands for another by its declaration comes back as that.
+    let others = plan
+        .permanent
+        .iter()
+        .filter(|variant| variant.fields.is_none());
+    let others: Vec<_> = others.map(|variant| resolved(variant.variant)).collect();
+    let are_all = plan.transient.len() + plan.permanent.len() == others.len();
+    let itself = (!are_all).then(|| quote_spanned!(mixed=> _ => #p::same_variant(self, back),));
+    let comes_back_as = quote_spanned! {mixed=>
+        fn comes_back_as(&self, back: &Self) -> bool {
+            let _ = back;
+            match self {
+                Self::#replayed { .. } #(| Self::#others { .. })* => true,
+                #itself
+            }
+        }
+    };
     around(
         input,
         &generics,
         runtime,
-        &quote!(#to_failure #from_failure),
+        &quote!(#to_failure #from_failure #comes_back_as),
     )
 }
 

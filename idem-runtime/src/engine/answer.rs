@@ -8,9 +8,10 @@ use crate::replay::{self, Replayable};
 
 /// How a call ends.
 pub(crate) enum Answer<T, E> {
-    /// The body ran and its effect is committed.
+    /// The body ran and its effect is committed: its result as the record has it, which every retry
+    /// gets.
     Executed(T),
-    /// The body ran without a key and its effect is committed.
+    /// The body ran without a key and its effect is committed: its own result, as none is recorded.
     Unkeyed(T),
     /// An earlier result.
     Replayed(Box<Record>),
@@ -20,7 +21,8 @@ pub(crate) enum Answer<T, E> {
     Read(T, Box<Record>),
     /// An earlier permanent failure, built again from its record.
     FailureRead(E, Box<Record>),
-    /// The body failed for good; its failure is committed and its writes are not.
+    /// The body failed for good; its failure is committed and its writes are not. As the record has
+    /// it, likewise.
     FailureRecorded(E),
     /// The body failed; nothing of it remains.
     Failed(E),

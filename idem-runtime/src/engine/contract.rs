@@ -99,7 +99,21 @@ impl<T, E> Copy for Contract<T, E> {}
 type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
 type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
 type Lifts<E> = fn(Error) -> E;
-type Failures<E> = (fn(&E) -> Option<StoredFailure>, fn(StoredFailure) -> E);
+
+/// The two ways of a failure, and whether it is built again as what it was.
+pub struct Failures<E> {
+    to_failure: fn(&E) -> Option<StoredFailure>,
+    from_failure: fn(StoredFailure) -> E,
+    comes_back_as: fn(&E, &E) -> bool,
+}
+
+impl<E> Clone for Failures<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Failures<E> {}
 
 /// The writing half, with the type still to be inferred.
 pub fn writes<T: RecordWrite>() -> Writes<T> {
@@ -118,7 +132,11 @@ pub fn lifts<E: HandlerError>() -> Lifts<E> {
 
 /// What `failures = "record"` asks of the error besides.
 pub fn failures<E: Failure>() -> Failures<E> {
-    (E::to_failure, E::from_failure)
+    Failures {
+        to_failure: E::to_failure,
+        from_failure: E::from_failure,
+        comes_back_as: E::comes_back_as,
+    }
 }
 
 /// Puts the halves together.
@@ -147,46 +165,24 @@ impl<T, E> Contract<T, E> {
         (self.lift)(error.into())
     }
 
-    /// The result as it is recorded, proved to come back as it went.
-    pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<Vec<u8>, Error> {
+    /// The result as it is recorded, proved to come back as it went; and as it comes back, for the
+    /// first caller as for all others.
+    pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<(Vec<u8>, T), Error> {
         let bytes = (self.write)(value, operation)?;
-        payload::prove(operation, &bytes, self.read, self.write)?;
-        Ok(bytes)
+        let back = payload::prove(operation, &bytes, self.read, self.write)?;
+        Ok((bytes, back))
     }
 
-    /// The failure to record, if the error is permanent.
-    pub(crate) fn permanent(&self, error: &E) -> Option<StoredFailure> {
-        self.failures.and_then(|(to_failure, _)| to_failure(error))
-    }
-
-    /// The failure as it is recorded, proved to be the same failure when it comes back.
+    /// The failure as it is recorded, if the error is permanent, proved to be the same failure when
+    /// it comes back; and as it comes back.
     pub(crate) fn encode_failure(
         &self,
         operation: &str,
-        failure: &StoredFailure,
-    ) -> Result<Vec<u8>, Error> {
-        let bytes = payload::encode(operation, failure)?;
-        let Some((to_failure, from_failure)) = self.failures else {
-            return Ok(bytes);
-        };
-        let Some(mut rebuilt) = to_failure(&from_failure(payload::decode(operation, &bytes)?))
-        else {
-            return Ok(bytes);
-        };
-        // An error built again has no cause, by habit; and its text may name a set in another order.
-        rebuilt.cause.clone_from(&failure.cause);
-        rebuilt.message.clone_from(&failure.message);
-        if payload::alike(&bytes, &payload::write(&rebuilt, operation)?) {
-            return Ok(bytes);
-        }
-        Err(Error::NotStorable {
-            operation: operation.to_owned(),
-            type_name: std::any::type_name::<E>(),
-            message: format!(
-                "a failure of class `{}` is another one when it is built again",
-                failure.class
-            ),
-        })
+        error: &E,
+    ) -> Option<Result<(Vec<u8>, E), Error>> {
+        let failures = self.failures?;
+        let failure = (failures.to_failure)(error)?;
+        Some(failures.encode(operation, error, &failure))
     }
 
     /// The recorded result.
@@ -199,8 +195,45 @@ impl<T, E> Contract<T, E> {
     pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
         let failure = payload::stored_failure(record)?;
         Ok(match self.failures {
-            Some((_, from_failure)) => from_failure(failure),
+            Some(failures) => (failures.from_failure)(failure),
             None => self.lift(Error::RecordedFailure(Box::new(failure))),
         })
+    }
+}
+
+impl<E> Failures<E> {
+    fn encode(
+        self,
+        operation: &str,
+        error: &E,
+        failure: &StoredFailure,
+    ) -> Result<(Vec<u8>, E), Error> {
+        let (bytes, stored) = payload::encode(operation, failure)?;
+        let back = (self.from_failure)(stored);
+        if (self.comes_back_as)(error, &back) && self.is_again(operation, &back, failure, &bytes)? {
+            return Ok((bytes, back));
+        }
+        let reason = "a permanent failure is another one when it is built again (a field that JSON \
+                      cannot hold, or that is not read as it is written)";
+        let class = format!("class `{}`", failure.class);
+        Err(payload::unstorable::<E>(operation, reason, Some(&class)))
+    }
+
+    /// Whether the failure that was built again would be recorded as it is. One that would not be
+    /// recorded at all has nothing to compare.
+    fn is_again(
+        self,
+        operation: &str,
+        back: &E,
+        failure: &StoredFailure,
+        bytes: &[u8],
+    ) -> Result<bool, Error> {
+        let Some(mut again) = (self.to_failure)(back) else {
+            return Ok(true);
+        };
+        // An error built again has no cause, by habit; and its text may name a set in another order.
+        again.cause.clone_from(&failure.cause);
+        again.message.clone_from(&failure.message);
+        Ok(payload::alike(bytes, &payload::write(&again, operation)?))
     }
 }

@@ -49,7 +49,9 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }
     match contract.encode(&claim.sheet.name, &value) {
-        Ok(bytes) => record(claim, Status::Completed, &bytes, Answer::Executed(value)).await,
+        Ok((bytes, value)) => {
+            record(claim, Status::Completed, &bytes, Answer::Executed(value)).await
+        }
         Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
     }
 }
@@ -62,15 +64,15 @@ pub(super) async fn failed<DB: Backend, T, E>(
 ) -> Ending<T, E> {
     // Those that it gave up half-way are undone with it.
     is_innermost(&mut claim).await;
-    let permanent = claim.held.as_ref().and_then(|_| contract.permanent(&error));
-    if let Some(failure) = permanent {
-        return match contract.encode_failure(&claim.sheet.name, &failure) {
-            Ok(bytes) => {
-                let answer = Answer::FailureRecorded(error);
-                record(claim, Status::Failed, &bytes, answer).await
-            }
-            Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
-        };
+    let name = &claim.sheet.name;
+    let held = claim.held.as_ref();
+    match held.and_then(|_| contract.encode_failure(name, &error)) {
+        Some(Ok((bytes, error))) => {
+            let answer = Answer::FailureRecorded(error);
+            return record(claim, Status::Failed, &bytes, answer).await;
+        }
+        Some(Err(refusal)) => return undo(claim, Answer::Refused(refusal)).await,
+        None => {}
     }
     roll_back(claim.tx, claim.state).await;
     match claim.held {

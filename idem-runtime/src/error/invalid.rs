@@ -4,11 +4,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+/// Why a map has no canonical form.
+pub(crate) const MAP_KEY: &str =
+    "the key of a map must be text, an integer, a boolean, a character or a unit variant";
+
 /// An input the library will not work with: which one, and which rule it breaks.
 ///
 /// Nothing has been written when this is returned. The message names the limit, never the
-/// text that broke it: a key or a request may hold personal data. At most one character, one
-/// number or one member name of it is quoted, or what the value's own `Serialize` says.
+/// text that broke it: a key or a request may hold personal data. At most one character of it is
+/// quoted; [`reason`](Self::reason) may hold more.
 ///
 /// ```
 /// use idem_runtime::key::IdempotencyKey;
@@ -90,7 +94,10 @@ impl fmt::Display for Field {
 }
 
 /// The rule that an [`Invalid`] input breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Display` and `Debug` leave out what [`Number`](Self::Number), [`Duplicate`](Self::Duplicate) and
+/// [`Serialize`](Self::Serialize) hold.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// Nothing in it, or only white space.
@@ -185,14 +192,9 @@ impl fmt::Display for Reason {
                 "has the control character U+{:04X} at character {index}",
                 u32::from(*found)
             ),
-            Self::Number(text) => write!(
-                f,
-                "has the number {text}, whose exponent does not fit 64 bits"
-            ),
+            Self::Number(_) => f.write_str("has a number whose exponent does not fit 64 bits"),
             Self::NotFinite => f.write_str("has a number that is infinite or not a number"),
-            Self::Duplicate(name) => {
-                write!(f, "has two members named {name:?} in one object")
-            }
+            Self::Duplicate(_) => f.write_str("has two members of one name in one object"),
             Self::TooDeep { limit } => {
                 write!(f, "is nested too deeply; the limit is {limit} levels")
             }
@@ -218,7 +220,16 @@ impl fmt::Display for Reason {
             Self::Identifier => {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, the name itself of at most 61: a database cuts the names of its indexes at 63, and they would be one")
             }
-            Self::Serialize(message) => write!(f, "cannot be serialized: {message}"),
+            Self::Serialize(message) if message == MAP_KEY => {
+                write!(f, "cannot be serialized: {message}")
+            }
+            Self::Serialize(_) => f.write_str("cannot be serialized: its own `Serialize` fails"),
         }
+    }
+}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reason({self})")
     }
 }

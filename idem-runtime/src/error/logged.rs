@@ -1,11 +1,9 @@
-//! What an error says of itself in a log: names and codes, never a key, a request or a result.
-//!
-//! Its `Display` may quote them (a decoder's message, a recorded failure's).
+//! What an error says of itself in a log: never a key, a request or a result.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::{Error, ErrorKind};
+use super::{DatabaseError, Error, ErrorKind};
 
 impl ErrorKind {
     /// One word, for logs and metrics.
@@ -27,15 +25,52 @@ impl ErrorKind {
 
 impl Error {
     /// The variant's name.
-    pub(crate) fn name(&self) -> String {
-        let mut name = FirstWord(String::new());
-        // The error that ends it is our own: `Debug` begins with the name.
-        let _ = write!(name, "{self:?}");
-        name.0
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "Invalid",
+            Self::KeyMissing { .. } => "KeyMissing",
+            Self::ScopeMissing { .. } => "ScopeMissing",
+            Self::InFlight { .. } => "InFlight",
+            Self::Mismatch(_) => "Mismatch",
+            Self::RecordedFailure(_) => "RecordedFailure",
+            Self::OutcomeUnknown { .. } => "OutcomeUnknown",
+            Self::LeaseLost => "LeaseLost",
+            Self::LeaseInTransaction => "LeaseInTransaction",
+            Self::LeasePolicy { .. } => "LeasePolicy",
+            Self::NestedSameKey => "NestedSameKey",
+            Self::AlreadyInTransaction => "AlreadyInTransaction",
+            Self::NotInTransaction => "NotInTransaction",
+            Self::TransactionEnded => "TransactionEnded",
+            Self::TransactionAborted => "TransactionAborted",
+            Self::TransactionLost(_) => "TransactionLost",
+            Self::FreshTransactionNeeded => "FreshTransactionNeeded",
+            Self::RecordInvisible => "RecordInvisible",
+            Self::RecordNotWritten => "RecordNotWritten",
+            Self::CommitFailed(_) => "CommitFailed",
+            Self::CommitUnknown(_) => "CommitUnknown",
+            Self::Busy(_) => "Busy",
+            Self::ReadOnly(_) => "ReadOnly",
+            Self::Unavailable(_) => "Unavailable",
+            Self::Database(_) => "Database",
+            Self::IncompatibleState { .. } => "IncompatibleState",
+            Self::NotStorable { .. } => "NotStorable",
+            Self::UnknownState { .. } => "UnknownState",
+            Self::Schema(_) => "Schema",
+            Self::FailurePolicy { .. } => "FailurePolicy",
+        }
     }
 
-    /// What is behind it, as far as it can be said without quoting anybody's data.
-    pub(crate) fn cause(&self) -> Option<Cow<'static, str>> {
+    /// Its whole text, with what the database said of it.
+    pub(crate) fn text(&self) -> String {
+        let text = self.to_string();
+        match self.database() {
+            // Some texts have it in the middle.
+            Some(error) if !text.contains(&*error.cause()) => format!("{text} ({error})"),
+            _ => text,
+        }
+    }
+
+    fn database(&self) -> Option<&DatabaseError> {
         match self {
             Self::TransactionLost(error)
             | Self::CommitFailed(error)
@@ -43,32 +78,29 @@ impl Error {
             | Self::Busy(error)
             | Self::ReadOnly(error)
             | Self::Unavailable(error)
-            | Self::Database(error) => Some(error.cause()),
-            Self::Invalid(invalid) => Some(invalid.field().to_string().into()),
-            Self::IncompatibleState { type_name, .. } | Self::NotStorable { type_name, .. } => {
-                Some((*type_name).into())
-            }
-            Self::UnknownState { what, value } => Some(format!("{what} {value}").into()),
-            Self::Schema(fault) => Some(fault.to_string().into()),
+            | Self::Database(error) => Some(error),
             _ => None,
         }
     }
 }
 
-/// Keeps what is written up to the first character that no name has.
-struct FirstWord(String);
+impl fmt::Debug for Error {
+    /// The variant's name and its text: what its fields hold may be anybody's data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(self.name()).field(&self.text()).finish()
+    }
+}
 
-impl Write for FirstWord {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = text
-            .find(|c: char| !c.is_alphanumeric())
-            .unwrap_or(text.len());
-        self.0.push_str(&text[..end]);
-        if end < text.len() {
-            Err(fmt::Error)
-        } else {
-            Ok(())
-        }
+/// Where a decoder says that it stopped: the numbers at the end of its message, and nothing before
+/// them.
+pub(super) fn position(message: &str) -> Cow<'static, str> {
+    let numbers = message
+        .rsplit_once(" at line ")
+        .and_then(|(_, numbers)| numbers.split_once(" column "))
+        .and_then(|(line, column)| Some((line.parse::<u64>().ok()?, column.parse::<u64>().ok()?)));
+    match numbers {
+        Some((line, column)) => format!(" at line {line}, column {column}").into(),
+        None => "".into(),
     }
 }
 
@@ -87,15 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_decoder_quotes_is_not_the_cause() {
+    fn what_a_decoder_quotes_is_not_shown() {
         let error = Error::IncompatibleState {
             operation: "pay".to_owned(),
             type_name: "shop::Payment",
             path: "cards[\"4111\"]".to_owned(),
-            message: "invalid type: string \"4111\"".to_owned(),
+            message: "invalid type: string \"4111\", expected u8 at line 1 column 40".to_owned(),
         };
-        assert!(error.to_string().contains("4111"));
-        assert_eq!(error.cause().as_deref(), Some("shop::Payment"));
+        for text in [error.to_string(), error.text(), format!("{error:#?}")] {
+            assert!(!text.contains("4111"), "{text}");
+            assert!(text.contains("shop::Payment"), "{text}");
+            assert!(text.contains("at line 1, column 40"), "{text}");
+        }
     }
 
     #[test]

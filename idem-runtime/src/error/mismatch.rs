@@ -19,6 +19,9 @@ pub struct Mismatch {
     pub recorded_hash: Option<String>,
     /// The fingerprint of the request now submitted, lower-case hex.
     pub submitted_hash: Option<String>,
+    /// Whether the two requests hold the same elements and differ only in the order of a list, as two
+    /// equal `HashSet`s do. Known only if the operation keeps requests.
+    pub differs_in_order_only: bool,
 }
 
 impl Mismatch {
@@ -29,6 +32,7 @@ impl Mismatch {
             recorded_request: None,
             recorded_hash: None,
             submitted_hash: None,
+            differs_in_order_only: false,
         }
     }
 }
@@ -40,7 +44,15 @@ impl fmt::Display for Mismatch {
                 f,
                 "the idempotency key was already used for a different request to `{}`",
                 self.recorded_operation
-            )
+            )?;
+            if self.differs_in_order_only {
+                f.write_str(
+                    " (one with the same elements in another order: if it is a set's, which has none \
+                     of its own, compare a `BTreeSet`, or serialize it with \
+                     `idem_runtime::fingerprint::sorted`)",
+                )?;
+            }
+            Ok(())
         } else {
             write!(
                 f,
@@ -58,6 +70,7 @@ impl fmt::Debug for Mismatch {
             .field("submitted_operation", &self.submitted_operation)
             .field("recorded_hash", &self.recorded_hash)
             .field("submitted_hash", &self.submitted_hash)
+            .field("differs_in_order_only", &self.differs_in_order_only)
             .finish_non_exhaustive()
     }
 }

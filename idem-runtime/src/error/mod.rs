@@ -1,6 +1,8 @@
 //! One error type for everything the library refuses or cannot do.
 //!
-//! Every value says what happened, what was lost (nothing, wherever that is so) and what to do.
+//! Every value says what happened, what was lost (nothing, wherever that is so) and what to do. No text
+//! of one, by `Display` or `Debug`, its own or that of its source, shows a key, a request, a result or a
+//! failure; fields may hold one, and say so.
 //! Nothing here is decided by the text of a database's message: vendors' codes are folded in the
 //! stores.
 
@@ -16,6 +18,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 pub use self::database::DatabaseError;
+pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::mismatch::Mismatch;
 pub use self::schema::SchemaFault;
@@ -25,7 +28,7 @@ use crate::failure::StoredFailure;
 ///
 /// A handler's own error type takes it in by `From<Error>`; with thiserror:
 /// `#[error(transparent)] Idempotency(#[from] idem_runtime::Error)`.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A key, a scope, a name or a compared value is not acceptable. Nothing was written.
@@ -65,7 +68,10 @@ pub enum Error {
 
     /// An earlier attempt failed for good, was recorded, and this handler's error type cannot carry
     /// it: the operation has stopped recording failures since.
-    #[error("an earlier attempt failed for good: {}", .0.message)]
+    #[error(
+        "an earlier attempt failed for good, with a failure of class `{}`, and this handler's error type cannot carry it (the field holds its message)",
+        .0.class
+    )]
     RecordedFailure(Box<StoredFailure>),
 
     /// An earlier attempt lapsed and nobody knows whether its effect happened; it waits for
@@ -216,17 +222,17 @@ pub enum Error {
     /// A stored payload no longer decodes into the type that this build expects. The body does not
     /// run.
     #[error(
-        "the recorded result of operation `{operation}` does not decode into `{type_name}` {}: {message}",
-        place(path)
+        "the record of operation `{operation}` does not decode into `{type_name}`{}; the body did not run: read it with a build that knows its form (the fields `path` and `message` say where and why, and may quote it)",
+        logged::position(message)
     )]
     IncompatibleState {
         /// The operation that recorded it.
         operation: String,
         /// The Rust type expected.
         type_name: &'static str,
-        /// Where in the payload the decoding stopped.
+        /// Where in the payload the decoding stopped; the keys of maps are part of it.
         path: String,
-        /// What the decoder said.
+        /// What the decoder said, which may quote the payload.
         message: String,
     },
 
@@ -234,14 +240,16 @@ pub enum Error {
     /// come back from its own JSON as it went, so that a replay would fail or differ. Everything
     /// was rolled back; in lease mode, where nothing can be, the outcome is unknown.
     #[error(
-        "the result of operation `{operation}`, a `{type_name}`, cannot be recorded: {message}"
+        "what operation `{operation}` came to, a `{type_name}`, cannot be recorded: {reason}; the field `message` may say more"
     )]
     NotStorable {
         /// The operation called.
         operation: String,
         /// The Rust type of the result, or of the error.
         type_name: &'static str,
-        /// What the encoder said, or what comes back instead.
+        /// Why, in words of the library's own.
+        reason: &'static str,
+        /// The same, with what the encoder or the decoder said, which may quote the value.
         message: String,
     },
 

@@ -116,6 +116,7 @@ fn every_error() -> Vec<Error> {
         Error::NotStorable {
             operation: text(),
             type_name: "T",
+            reason: "reason",
             message: text(),
         },
         Error::UnknownState {

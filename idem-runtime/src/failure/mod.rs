@@ -1,6 +1,6 @@
 //! Permanent failures: which errors are recorded, and how they come back.
 
-pub(crate) mod derived;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// `class` is the stable name of the kind of failure (the variant's name, by habit); a build that
 /// does not know a class still replays it with its message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoredFailure {
     /// Stable name of the kind of failure.
@@ -24,6 +24,15 @@ pub struct StoredFailure {
     /// `result_large_err`, whatever features of `serde_json` are on.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub data: Box<serde_json::Value>,
+}
+
+impl fmt::Debug for StoredFailure {
+    /// Shows the class, and of the rest nothing: it may quote the request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredFailure")
+            .field("class", &self.class)
+            .finish_non_exhaustive()
+    }
 }
 
 impl StoredFailure {
@@ -137,8 +146,17 @@ pub trait Failure: Sized {
     /// The failure to record if this value is permanent; `None` if it is transient.
     fn to_failure(&self) -> Option<StoredFailure>;
 
-    /// The error that a retry gets for a recorded failure, of whatever class.
+    /// The error that a recorded failure is built again as, of whatever class: what the first caller
+    /// gets, and every retry.
     fn from_failure(failure: StoredFailure) -> Self;
+
+    /// Whether `back`, built again from this value's own failure, is of the same kind. If not, the
+    /// failure is not recorded: [`Error::NotStorable`](crate::Error::NotStorable). The derived one
+    /// compares the variants.
+    fn comes_back_as(&self, back: &Self) -> bool {
+        let _ = back;
+        true
+    }
 }
 
 #[cfg(test)]

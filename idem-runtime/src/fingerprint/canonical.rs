@@ -1,5 +1,6 @@
 //! Canonical JSON, written in one buffer.
 
+use std::any::type_name;
 use std::cmp::Ordering;
 
 use super::fault::Fault;
@@ -22,6 +23,8 @@ pub(super) struct Writer {
     /// before escaping: escaped text sorts differently.
     pub(super) names: String,
     members: Vec<Member>,
+    /// Whether the value of the field at hand was told as `None`.
+    pub(super) none: bool,
 }
 
 /// One member of an open object.
@@ -66,6 +69,7 @@ impl Writer {
             out: Vec::with_capacity(1024),
             names: String::new(),
             members: Vec::with_capacity(16),
+            none: false,
         }
     }
 
@@ -110,6 +114,7 @@ impl Writer {
 
     /// Begins the member of a struct's field.
     pub(super) fn field(&mut self, object: &Object, name: &'static str) -> Entry {
+        self.none = false;
         let before = self.ends();
         let text = self.separate(object);
         escape(&mut self.out, name);
@@ -138,9 +143,10 @@ impl Writer {
         self.members.truncate(entry.before.member);
     }
 
-    /// Ends the field of a struct: a null is taken back.
-    pub(super) fn keep_unless_null(&mut self, entry: &Entry) {
-        if self.out[entry.value..] == *b"null" {
+    /// Ends the field of a struct, a `T`: the `None` of an `Option` is taken back. Any other null is
+    /// something that was said.
+    pub(super) fn keep_unless_none<T: ?Sized>(&mut self, entry: &Entry) {
+        if self.none && self.out[entry.value..] == *b"null" && is_option(type_name::<T>()) {
             self.discard(entry);
         } else {
             self.keep(entry);
@@ -177,6 +183,7 @@ impl Writer {
             out,
             names,
             members,
+            ..
         } = self;
         let members = &mut members[object.member..];
         if members.is_sorted_by(|a, b| a.cmp(b, names).is_lt()) {
@@ -218,6 +225,19 @@ impl Member {
         let heads = self.head.cmp(&other.head);
         heads.then_with(|| self.name.of(names).cmp(other.name.of(names)))
     }
+}
+
+/// Whether a type is `Option`, or a reference to one, by its name.
+///
+/// A type of its own, or what a `serialize_with` makes of an `Option`, may tell `None` for more than
+/// one of its values: `Some(None)`, as it stands in a double option.
+fn is_option(mut name: &str) -> bool {
+    let option = type_name::<Option<()>>();
+    let option = option.strip_suffix("()>").unwrap_or(option);
+    while let Some(referent) = name.strip_prefix("&mut ").or(name.strip_prefix('&')) {
+        name = referent;
+    }
+    name.starts_with(option)
 }
 
 /// The first eight bytes of a name as a number, which compares as they do. A shorter name is filled

@@ -139,7 +139,7 @@ impl SerializeMap for Map<'_> {
     }
 }
 
-/// The fields of a struct or of a struct variant: an object without its nulls.
+/// The fields of a struct or of a struct variant: an object without its `None`s.
 pub(super) struct Fields<'a> {
     writer: &'a mut Writer,
     object: Object,
@@ -159,7 +159,7 @@ impl<'a> Fields<'a> {
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
         let entry = self.writer.field(&self.object, name);
         value.serialize(&mut *self.writer)?;
-        self.writer.keep_unless_null(&entry);
+        self.writer.keep_unless_none::<T>(&entry);
         Ok(())
     }
 

@@ -16,21 +16,38 @@
 //! - Arrays keep their order. There is no white space.
 //! - Strings are as `serde_json` writes them: `\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`,
 //!   `\u00xx` in lower case for the other characters below U+0020, and all else as it is.
-//! - Numbers stand for their **exact decimal value**, spelled in one way: zero is `0`; an
-//!   integer of at most 40 digits is those digits; any other number is its digits without
-//!   leading or trailing zeros, taken as an integer, then `e` and the power of ten. So `1`,
-//!   `1.0` and `10e-1` are all `1`, `0.5` is `5e-1`, and 9007199254740992 and …993 differ. An
-//!   `f32` or `f64` has the value of the shortest decimal that reads back as it: of several
+//! - Numbers stand for their **exact decimal value**, spelled in one way: zero is `0`; any other
+//!   number is its digits without leading or trailing zeros, put to their power of ten by a
+//!   decimal point or by zeros, or, where that is shorter, taken as an integer with `e` and the
+//!   power of ten behind it. So `1`, `1.0` and `10e-1` are all `1`, `5e-1` is `0.5`, `1000` is
+//!   `1e3`, `0.001` is `1e-3`, and 9007199254740992 and …993 differ. An `f32` or `f64` has the value of the shortest decimal that reads back as it: of several
 //!   the nearest, and of two equally near the one whose last digit is even. One that is
 //!   infinite or not a number is an error, as is a power of ten beyond 64 bits.
-//! - A **struct's field** whose value is `null` is left out, so that adding an `Option` field
-//!   does not refuse the retries of requests made before. Everywhere else `null` stays: in
-//!   maps, and so in `serde_json::Value` and raw JSON, in arrays, tuples and variants:
-//!   `Approve(None)` is not `Reject(None)`.
+//! - A **struct's field** that is an `Option` and `None` is left out, as is one that
+//!   `skip_serializing_if` skips, so that adding an `Option` field does not refuse the retries of
+//!   requests made before. Every other `null` stays, because somebody said it: the field's own
+//!   `Some(None)` and `Some(())`, a unit, a raw JSON `null` (of a `serde_json::Value` or a
+//!   `RawValue`), whatever a `serialize_with` or a type around an `Option` makes of it; and those
+//!   in maps, arrays, tuples and variants: `Approve(None)` is not `Reject(None)`.
 //!
-//! It follows that a struct with a `#[serde(flatten)]` field keeps its nulls, because serde
-//! presents it as a map, and that two variants of an untagged enum which differ only in
-//! which field is `None` are the same request.
+//! The form is never longer than the JSON text that it was made of, nor than what `serde_json` writes
+//! for the value (which takes up to four characters for each byte of `serialize_bytes`).
+//!
+//! Two different values are the same request where these rules, or their own `Serialize`, say so:
+//!
+//! - a field that is skipped and one that is `None`; two variants of an untagged enum which differ
+//!   only in which field is `None`; `Some(None)` and `None` inside arrays, maps and variants, where
+//!   both are `null`;
+//! - `1` and `1.0`, `-0.0` and `0`; the `char` and the text of one character; an integer and its
+//!   text as the key of a map; a newtype, a `Box` or a reference and what is in it; a tuple and a
+//!   list; a unit variant and its name.
+//!
+//! A struct with a `#[serde(flatten)]` field keeps its nulls, because serde presents it as a map. An
+//! `Option` field with a `serialize_with` keeps its null as well: add `skip_serializing_if =
+//! "Option::is_none"` to it if it is to be left out.
+//!
+//! A `HashSet` lists its elements in another order each time, and lists are compared with their
+//! order: two equal sets are two different requests. Use a `BTreeSet`, or [`sorted`].
 //!
 //! A `serde_json::Value` holds what its parser made of the text: without that crate's
 //! `arbitrary_precision`, a fraction or an integer beyond 64 bits was rounded to an `f64`
@@ -43,8 +60,10 @@ mod fault;
 mod name;
 mod number;
 mod plain;
+mod read;
 mod request;
 mod serializer;
+mod sorted;
 mod text;
 
 use std::fmt;
@@ -56,7 +75,9 @@ use crate::error::{Field, Invalid};
 use crate::key::hex;
 use canonical::Writer;
 
+pub(crate) use read::{with_plain_integers, without_order};
 pub use request::RequestFields;
+pub use sorted::sorted;
 
 /// The version of the fingerprints this build makes. It covers both the canonical form and
 /// the layout of the hashed bytes, and is stored with each record.
@@ -130,7 +151,7 @@ impl fmt::Debug for Fingerprint {
 /// struct Transfer { to: &'static str, amount: f64, memo: Option<String> }
 ///
 /// let transfer = Transfer { to: "acme", amount: 12.50, memo: None };
-/// assert_eq!(canonical_json(&transfer)?, br#"{"amount":125e-1,"to":"acme"}"#);
+/// assert_eq!(canonical_json(&transfer)?, br#"{"amount":12.5,"to":"acme"}"#);
 /// # Ok::<(), idem_runtime::error::Invalid>(())
 /// ```
 ///
@@ -147,7 +168,8 @@ pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Inval
     }
 }
 
-/// The [canonical JSON](self#canonical-json) of JSON text, with its nulls.
+/// The [canonical JSON](self#canonical-json) of JSON text, with its nulls. It is never longer than the
+/// text.
 ///
 /// The text is read by RFC 8259, and more strictly where that leaves room: UTF-8 without a
 /// byte order mark, no lone surrogates in escapes, no two members of one name in an object,

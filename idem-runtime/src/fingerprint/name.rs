@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use serde::ser::{Error, Impossible, Serialize, Serializer};
 
 use super::fault::Fault;
+use crate::error::MAP_KEY;
 
 /// Appends the name of a member: what a map's key becomes in JSON.
 ///
@@ -12,9 +13,7 @@ use super::fault::Fault;
 pub(super) struct Name<'a>(pub(super) &'a mut String);
 
 fn not_text<T>() -> Result<T, Fault> {
-    Err(Fault::custom(
-        "the key of a map must be text, an integer, a boolean, a character or a unit variant",
-    ))
+    Err(Fault::custom(MAP_KEY))
 }
 
 impl Name<'_> {

@@ -5,8 +5,8 @@ use serde::ser::{Error, Serialize};
 use super::fault::Fault;
 use crate::error::Reason;
 
-/// The longest integer written as plain digits: every `u128` and `i128` is.
-const PLAIN_DIGITS: usize = 40;
+/// The most zeros that are not longer than the exponent in their place: `100`, and `1e3`.
+const ZEROS: usize = 2;
 
 /// A number in JSON's grammar, by its pieces.
 pub(super) struct Decimal<'a> {
@@ -77,8 +77,7 @@ impl<'a> Decimal<'a> {
             b"0" => (&whole[..0], without_leading_zeros(fraction)),
             _ => (whole, fraction),
         };
-        let significant = whole.len() + fraction.len();
-        if significant == 0 {
+        if whole.is_empty() && fraction.is_empty() {
             out.push(b'0');
             return Ok(());
         }
@@ -88,17 +87,10 @@ impl<'a> Decimal<'a> {
         if self.negative {
             out.push(b'-');
         }
+        let start = out.len();
         out.extend_from_slice(whole);
         out.extend_from_slice(fraction);
-        match usize::try_from(power) {
-            Ok(zeros) if significant.saturating_add(zeros) <= PLAIN_DIGITS => {
-                out.extend((0..zeros).map(|_| b'0'));
-            }
-            _ => {
-                out.push(b'e');
-                signed(out, power);
-            }
-        }
+        scale(out, start, power);
         Ok(())
     }
 
@@ -141,6 +133,32 @@ impl<'a> Decimal<'a> {
     }
 }
 
+/// Gives the digits from `start` on, taken as an integer, their power of ten: by a point or zeros, or
+/// as an exponent where that is shorter.
+fn scale(out: &mut Vec<u8>, start: usize, power: i64) {
+    let significant = out.len() - start;
+    let places = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
+    if power >= 0 && places <= ZEROS {
+        out.extend((0..places).map(|_| b'0'));
+    } else if power < 0 && places < significant {
+        out.insert(out.len() - places, b'.');
+    } else if power < 0 && places - significant <= width(places) {
+        let zeros = (0..places - significant).map(|_| b'0');
+        out.splice(start..start, b"0.".iter().copied().chain(zeros));
+    } else {
+        out.push(b'e');
+        if power < 0 {
+            out.push(b'-');
+        }
+        plainly(out, power.unsigned_abs());
+    }
+}
+
+/// How many digits a number has.
+fn width(number: usize) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
 /// Writes the shortest decimal that reads back as `value`.
 ///
 /// The digits are those of `serde_json`, not of `{:e}`: of two shortest decimals equally near
@@ -173,7 +191,29 @@ pub(super) fn signed(out: &mut Vec<u8>, value: i64) {
     unsigned(out, value.unsigned_abs());
 }
 
-pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn unsigned(out: &mut Vec<u8>, value: u64) {
+    if value.is_multiple_of(1000) && value != 0 {
+        let zeros = trailing_zeros(value.into());
+        plainly(out, value / 10_u64.pow(zeros));
+        out.push(b'e');
+        plainly(out, zeros.into());
+    } else {
+        plainly(out, value);
+    }
+}
+
+/// How many zeros the digits of a number that is not 0 end with.
+fn trailing_zeros(mut value: u128) -> u32 {
+    let mut zeros = 0;
+    while value.is_multiple_of(10) {
+        value /= 10;
+        zeros += 1;
+    }
+    zeros
+}
+
+/// Writes all digits of a number.
+fn plainly(out: &mut Vec<u8>, mut value: u64) {
     let mut buffer = [0; 20];
     let mut at = buffer.len();
     loop {
@@ -193,8 +233,20 @@ pub(super) fn wide(out: &mut Vec<u8>, negative: bool, magnitude: u128) {
     }
     match u64::try_from(magnitude) {
         Ok(value) => unsigned(out, value),
-        Err(_) => out.extend_from_slice(magnitude.to_string().as_bytes()),
+        Err(_) => {
+            let zeros = trailing_zeros(magnitude);
+            let start = out.len();
+            out.extend_from_slice((magnitude / 10_u128.pow(zeros)).to_string().as_bytes());
+            scale(out, start, zeros.into());
+        }
     }
+}
+
+/// The digits and the number of zeros of an integer that is written with an exponent.
+pub(super) fn exponent(number: &[u8]) -> Option<(&[u8], usize)> {
+    let at = number.iter().position(|&byte| byte == b'e')?;
+    let zeros = str::from_utf8(&number[at + 1..]).ok()?.parse().ok()?;
+    Some((&number[..at], zeros))
 }
 
 fn digits(bytes: &[u8]) -> &[u8] {

@@ -10,7 +10,7 @@ use crate::error::{Field, Invalid, Reason};
 
 /// The compared parameters of one call, by name: the object whose canonical form is hashed.
 ///
-/// As in a struct, a parameter whose value is null is left out, so that a handler may gain an
+/// As in a struct, an `Option` that is `None` is left out, so that a handler may gain an
 /// `Option` parameter without refusing retries begun before.
 pub struct RequestFields {
     writer: Writer,
@@ -44,7 +44,7 @@ impl RequestFields {
         let entry = self.writer.field(&self.object, name);
         match value.serialize(&mut self.writer) {
             Ok(()) => {
-                self.writer.keep_unless_null(&entry);
+                self.writer.keep_unless_none::<T>(&entry);
                 Ok(())
             }
             Err(fault) => {

@@ -119,11 +119,14 @@ impl<'a> Serializer for &'a mut Writer {
 
     fn serialize_none(self) -> Result<(), Fault> {
         self.null();
+        self.none = true;
         Ok(())
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Fault> {
-        value.serialize(self)
+        value.serialize(&mut *self)?;
+        self.none = false;
+        Ok(())
     }
 
     fn serialize_unit(self) -> Result<(), Fault> {

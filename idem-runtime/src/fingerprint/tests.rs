@@ -1,5 +1,6 @@
 //! Canonical forms and fingerprints.
 
+mod null;
 mod number;
 mod order;
 mod property;

@@ -13,11 +13,20 @@ const DEPTH_MAX: usize = 128;
 
 /// Writes the canonical form of JSON text.
 pub(super) fn write(writer: &mut Writer, json: &[u8]) -> Result<(), Fault> {
+    scan(writer, json, false)
+}
+
+/// The same with the elements of each array sorted.
+pub(super) fn write_sorted(writer: &mut Writer, json: &[u8]) -> Result<(), Fault> {
+    scan(writer, json, true)
+}
+
+fn scan(writer: &mut Writer, json: &[u8], sorts: bool) -> Result<(), Fault> {
     let text = match str::from_utf8(json) {
         Ok(text) => text,
         Err(error) => return Err(fault(error.valid_up_to(), "invalid UTF-8")),
     };
-    let mut scanner = Scanner { text, at: 0 };
+    let mut scanner = Scanner { text, at: 0, sorts };
     scanner.value(writer, DEPTH_MAX)?;
     match scanner.next() {
         None => Ok(()),
@@ -32,6 +41,8 @@ fn fault(offset: usize, fault: &'static str) -> Fault {
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    /// Whether the elements of arrays are sorted.
+    sorts: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -95,9 +106,15 @@ impl<'a> Scanner<'a> {
     fn array(&mut self, writer: &mut Writer, depth: usize) -> Result<(), Fault> {
         self.at += 1;
         writer.out.push(b'[');
+        let start = writer.out.len();
+        let mut elements = Vec::new();
         if !self.skip(b']') {
             loop {
+                let element = writer.out.len();
                 self.value(writer, depth)?;
+                if self.sorts {
+                    elements.push(writer.out[element..].to_vec());
+                }
                 if self.skip(b']') {
                     break;
                 }
@@ -106,6 +123,11 @@ impl<'a> Scanner<'a> {
                 }
                 writer.out.push(b',');
             }
+        }
+        if self.sorts {
+            elements.sort_unstable();
+            writer.out.truncate(start);
+            writer.out.extend(elements.join(&b','));
         }
         writer.out.push(b']');
         Ok(())

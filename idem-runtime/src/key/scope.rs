@@ -1,9 +1,12 @@
 //! Whose keys these are.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
 
 use super::limits::SCOPE_MAX;
-use super::text;
+use super::{hex, text};
 use crate::error::{Field, Invalid};
 
 /// The tenant or principal whose keys these are: 1 to 255 characters, or [`Scope::GLOBAL`].
@@ -14,7 +17,9 @@ use crate::error::{Field, Invalid};
 ///
 /// White space is kept as given. A scope that is blank or has control characters is refused:
 /// it is a tenant that somebody forgot to fill in.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// A scope may name a person: `Debug` shows a hash of it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope(Cow<'static, str>);
 
 impl Scope {
@@ -47,5 +52,15 @@ impl Scope {
     /// The text as it is stored: empty for [`Scope::GLOBAL`].
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_global() {
+            return f.write_str("Scope::GLOBAL");
+        }
+        let digest = Sha256::digest(self.as_str().as_bytes());
+        write!(f, "Scope(#{})", hex::lower(&digest[..6]))
     }
 }

@@ -98,8 +98,8 @@ impl<DB: LeaseBackend> Holder<DB> {
         let own = |change| Write::own(change, self.ask.attempt_id, retention);
         match result {
             Ok(value) => {
-                let bytes = match contract.encode(request.name(), &value) {
-                    Ok(bytes) => bytes,
+                let (bytes, value) = match contract.encode(request.name(), &value) {
+                    Ok(encoded) => encoded,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
                 let write = Write {
@@ -112,7 +112,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                 }
             }
             Err(error) => {
-                let Some(failure) = contract.permanent(&error) else {
+                let Some(encoded) = contract.encode_failure(request.name(), &error) else {
                     let change = if attempt.is_in_doubt() {
                         Change::Doubt
                     } else {
@@ -122,8 +122,8 @@ impl<DB: LeaseBackend> Holder<DB> {
                     let _ = self.persist(attempt, &own(change)).await;
                     return Answer::Failed(error);
                 };
-                let bytes = match contract.encode_failure(request.name(), &failure) {
-                    Ok(bytes) => bytes,
+                let (bytes, error) = match encoded {
+                    Ok(encoded) => encoded,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
                 let write = Write {

@@ -4,8 +4,10 @@
 //! COMMIT, while waiting, and in the plain store. The classic fault of this field is a fast path
 //! that skipped the comparison.
 
+use std::fmt;
+
 use crate::error::{Error, Mismatch};
-use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
+use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, without_order};
 use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
@@ -36,7 +38,7 @@ pub(crate) enum Lock {
 }
 
 /// What is asked of a sighting.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     /// The namespace, part of every fingerprint.
     pub(crate) namespace: &'a str,
@@ -50,6 +52,15 @@ pub(crate) struct Question<'a> {
     pub(crate) expiry: Expiry,
     /// Who asks for a lease; `None` in atomic mode, which takes no lapsed lease over.
     pub(crate) lessee: Option<Lessee>,
+}
+
+impl fmt::Debug for Question<'_> {
+    /// Shows no request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An attempt that asks for a lease.
@@ -200,6 +211,12 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     mismatch.recorded_request.clone_from(&record.request);
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
+    if record.operation == question.operation
+        && let (Some(recorded), Some(submitted)) = (&record.request, question.request)
+    {
+        let elements = without_order(recorded);
+        mismatch.differs_in_order_only = elements.is_some() && elements == without_order(submitted);
+    }
     Ok(Some(mismatch))
 }
 

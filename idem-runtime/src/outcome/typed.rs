@@ -58,6 +58,10 @@ pub struct TypedMismatch<Req> {
     pub recorded_hash: Option<String>,
     /// The submitted fingerprint, lower-case hex.
     pub submitted_hash: Option<String>,
+    /// Whether the two requests hold the same elements and differ only in the order of a list; see
+    /// [`Mismatch`](crate::error::Mismatch::differs_in_order_only).
+    #[serde(skip)]
+    pub differs_in_order_only: bool,
 }
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -89,6 +93,7 @@ impl<Req> fmt::Debug for TypedMismatch<Req> {
             .field("submitted_operation", &self.submitted_operation)
             .field("recorded_hash", &self.recorded_hash)
             .field("submitted_hash", &self.submitted_hash)
+            .field("differs_in_order_only", &self.differs_in_order_only)
             .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, limits, text};
 use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide, unknown};
-use crate::payload::{decode, encode, result_of, stored_failure};
+use crate::payload::{decode_request, encode, result_of, stored_failure};
 use crate::policy::DEFAULT_RETRY_AFTER;
 use crate::record::{AttemptId, Record, Status};
 
@@ -127,19 +127,23 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         }
     }
 
-    /// Records the result. It stands once the caller commits.
+    /// Records the result, and returns it as it is recorded. It stands once the caller commits.
+    ///
+    /// Answer with what this returns: it is what every retry gets. JSON forgets some things without
+    /// a trace, `Some(())` of an `Option<()>` or a field under `#[serde(skip)]`.
     ///
     /// # Errors
     /// [`Error::TransactionEnded`] if the transaction that claimed is over;
     /// [`Error::TransactionAborted`] if a statement in it had failed;
     /// [`Error::FreshTransactionNeeded`] if a rival has won; [`Error::NotStorable`]; and the
     /// database's. After an error, roll the transaction back.
-    pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<(), Error>
+    pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
     {
-        let bytes = encode(&claim.operation, result)?;
-        self.record(claim, Status::Completed, &bytes).await
+        let (bytes, recorded) = encode(&claim.operation, result)?;
+        self.record(claim, Status::Completed, &bytes).await?;
+        Ok(recorded)
     }
 
     /// Records a permanent failure, to be replayed. The caller answers for its own writes: they
@@ -152,7 +156,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         claim: StoreClaim,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let bytes = encode(&claim.operation, failure)?;
+        let (bytes, _) = encode(&claim.operation, failure)?;
         self.record(claim, Status::Failed, &bytes).await
     }
 
@@ -269,12 +273,13 @@ fn typed<Req: DeserializeOwned>(mismatch: Mismatch) -> TypedMismatch<Req> {
     let recorded_request = mismatch
         .recorded_request
         .as_deref()
-        .map(|bytes| decode(&mismatch.recorded_operation, bytes));
+        .map(|bytes| decode_request(&mismatch.recorded_operation, bytes));
     TypedMismatch {
         recorded_request,
         recorded_operation: mismatch.recorded_operation,
         submitted_operation: mismatch.submitted_operation,
         recorded_hash: mismatch.recorded_hash,
         submitted_hash: mismatch.submitted_hash,
+        differs_in_order_only: mismatch.differs_in_order_only,
     }
 }

@@ -4,6 +4,7 @@
 //! the claim is one conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its
 //! own `lease` file; one that has none offers no lease mode.
 
+use std::fmt;
 use std::future::Future;
 
 use super::backend::Backend;
@@ -111,12 +112,21 @@ pub(super) async fn decided<S: LeaseStatements>(
 }
 
 /// What a lease is asked for with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Terms<'a> {
     pub(crate) question: Question<'a>,
     pub(crate) lease: Lease,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) request: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for Terms<'_> {
+    /// Shows no request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terms")
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What came of asking for a lease.
@@ -184,7 +194,7 @@ impl<'a> Terms<'a> {
 }
 
 /// A write after the claim.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Write<'a> {
     pub(crate) change: Change,
     /// The attempt that must stand in the record.
@@ -195,6 +205,15 @@ pub struct Write<'a> {
     pub(crate) lasts: i64,
     pub(crate) result: Option<&'a [u8]>,
     pub(crate) failure: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for Write<'_> {
+    /// Shows neither result nor failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Write")
+            .field("change", &self.change)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Write<'_> {
@@ -244,7 +263,7 @@ pub(super) fn condition(change: Change, now: &str) -> String {
 }
 
 /// Which records of unknown outcome to list.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Page<'a> {
     pub(crate) table: &'a str,
     pub(crate) namespace: &'a str,
@@ -253,10 +272,23 @@ pub struct Page<'a> {
     pub(crate) after: Option<(Timestamp, &'a str, &'a str)>,
 }
 
+impl fmt::Debug for Page<'_> {
+    /// Shows no key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").finish_non_exhaustive()
+    }
+}
+
 /// One of them, with what it is found by.
-#[derive(Debug)]
 pub struct Listed {
     pub(crate) scope: String,
     pub(crate) key: String,
     pub(crate) record: Record,
+}
+
+impl fmt::Debug for Listed {
+    /// Shows neither scope nor key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").finish_non_exhaustive()
+    }
 }

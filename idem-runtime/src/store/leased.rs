@@ -112,7 +112,8 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.end(lease, write).await
     }
 
-    /// Records the result. Good as long as nobody else has taken the key over or settled its outcome,
+    /// Records the result, and returns it as it is recorded, which is what every retry gets: answer with
+    /// that (see [`commit`](Self::commit)). Good as long as nobody else has taken the key over or settled its outcome,
     /// also after a lapse.
     ///
     /// May be repeated after an error of the database: what is recorded already, by this attempt and
@@ -121,16 +122,17 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// [`Error::LeaseLost`]: this was not recorded, also where another result of this attempt is
     /// already; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
-    pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<(), Error>
+    pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
     {
-        let bytes = encode(&lease.operation, result)?;
+        let (bytes, recorded) = encode(&lease.operation, result)?;
         let write = Write {
             result: Some(&bytes),
             ..self.ending(Change::Complete, lease)
         };
-        self.end(lease, write).await
+        self.end(lease, write).await?;
+        Ok(recorded)
     }
 
     /// Records a permanent failure, to be replayed.
@@ -138,7 +140,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// As [`complete`](Self::complete).
     pub async fn fail(&mut self, lease: &StoreLease, failure: &StoredFailure) -> Result<(), Error> {
-        let bytes = encode(&lease.operation, failure)?;
+        let (bytes, _) = encode(&lease.operation, failure)?;
         let write = Write {
             failure: Some(&bytes),
             ..self.ending(Change::Fail, lease)

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::failure::StoredFailure;
 use crate::key::{IdempotencyKey, Scope};
 use crate::outcome::Change;
-use crate::payload::{decode, encode};
+use crate::payload::{decode_request, encode};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// A key whose outcome is unknown, as it was seen. Settling it succeeds only if it still stands so.
@@ -81,7 +81,8 @@ impl Unknown {
     }
 
     /// The canonical JSON of the request, as compared: of a handler an object with a member for each
-    /// parameter. `None` if the operation compares nothing.
+    /// parameter; 1000 is `1e3` in it, which decoders into integers refuse and
+    /// [`decode_request`](Self::decode_request) does not. `None` if the operation compares nothing.
     pub fn request(&self) -> Option<&[u8]> {
         self.record.request.as_deref()
     }
@@ -92,7 +93,7 @@ impl Unknown {
     /// [`Error::IncompatibleState`] if it is no `Q`.
     pub fn decode_request<Q: DeserializeOwned>(&self) -> Result<Option<Q>, Error> {
         self.request()
-            .map(|bytes| decode(self.operation(), bytes))
+            .map(|bytes| decode_request(self.operation(), bytes))
             .transpose()
     }
 }
@@ -163,7 +164,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     where
         Res: Serialize + DeserializeOwned,
     {
-        let bytes = encode(unknown.operation(), result)?;
+        let (bytes, _) = encode(unknown.operation(), result)?;
         let write = Write {
             result: Some(&bytes),
             ..self.settling(unknown, Status::Completed)
@@ -180,7 +181,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         unknown: &Unknown,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let bytes = encode(unknown.operation(), failure)?;
+        let (bytes, _) = encode(unknown.operation(), failure)?;
         let write = Write {
             failure: Some(&bytes),
             ..self.settling(unknown, Status::Failed)

@@ -3,6 +3,7 @@
 //! Honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
 //! protocol has one home.
 
+use std::fmt;
 use std::future::Future;
 
 use sqlx::Transaction;
@@ -209,7 +210,7 @@ pub struct Held {
 }
 
 /// The record to write.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Entry<'a> {
     pub(crate) status: Status,
     pub(crate) operation: &'a str,
@@ -224,6 +225,16 @@ pub struct Entry<'a> {
     pub(crate) attempt: i32,
 }
 
+impl fmt::Debug for Entry<'_> {
+    /// Shows neither request nor result nor failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("status", &self.status)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What came of writing the record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
@@ -234,12 +245,21 @@ pub enum Written {
 }
 
 /// What came of COMMIT, when it is not plainly done.
-#[derive(Debug)]
 pub enum CommitError {
     /// Everything was rolled back.
     RolledBack(Error),
     /// No answer, or one that leaves it open.
     Ambiguous(sqlx::Error),
+}
+
+impl fmt::Debug for CommitError {
+    /// What the driver says of a COMMIT may quote a row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RolledBack(error) => f.debug_tuple("RolledBack").field(error).finish(),
+            Self::Ambiguous(_) => f.debug_tuple("Ambiguous").finish_non_exhaustive(),
+        }
+    }
 }
 
 pub(crate) mod sealed {

@@ -36,9 +36,9 @@ pub type RawStore = Store<Value, Value>;
 /// let id = match store.in_transaction(&mut *tx)?.begin(&key, "pay", &request).await? {
 ///     Outcome::Fresh(claim) => {
 ///         let id = 17; // the business writes, in `tx`
-///         store.in_transaction(&mut *tx)?.commit(claim, &id).await?;
+///         let id = store.in_transaction(&mut *tx)?.commit(claim, &id).await?;
 ///         tx.commit().await?;
-///         id
+///         id // as every retry gets it
 ///     }
 ///     Outcome::PriorResult { value } => value,
 ///     other => return Err(format!("not now: {other:?}").into()),

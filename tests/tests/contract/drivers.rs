@@ -16,7 +16,7 @@ async fn record_by_hand<S: Session>(conn: &mut S) {
     ));
     let mut bound = store.in_connection(conn);
     match bound.begin(&key("k"), PAY, &json!(1)).await.unwrap() {
-        Outcome::Fresh(claim) => bound.commit(claim, &json!("done")).await.unwrap(),
+        Outcome::Fresh(claim) => drop(bound.commit(claim, &json!("done")).await.unwrap()),
         other => panic!("{other:?}"),
     }
 }

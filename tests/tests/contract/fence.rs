@@ -61,7 +61,7 @@ async fn act<C: LeaseSession>(
 ) -> Result<(), Error> {
     match act {
         Act::Extend => bound.extend(lease).await,
-        Act::Complete => bound.complete(lease, result).await,
+        Act::Complete => bound.complete(lease, result).await.map(drop),
         Act::Fail => {
             let failure = StoredFailure::new("Declined", result.to_string());
             bound.fail(lease, &failure).await
@@ -177,7 +177,7 @@ pub(crate) async fn an_end_may_be_repeated_as_it_was_and_no_other_end_counts_as_
         bound.complete(&owner, &json!("first")).await.unwrap();
     }
     for other in [
-        bound.complete(&owner, &json!("second")).await,
+        bound.complete(&owner, &json!("second")).await.map(drop),
         bound.fail(&owner, &failure("no")).await,
         bound.release_lease(&owner).await,
     ] {

@@ -198,7 +198,7 @@ pub(crate) async fn a_lease_is_neither_had_nor_ended_inside_a_transaction<S: Lea
     let done = json!(1);
     for refused in [
         bound.extend(&held).await,
-        bound.complete(&held, &done).await,
+        bound.complete(&held, &done).await.map(drop),
         bound.release_lease(&held).await,
         bound.lapse_overdue(PAY, 1).await.map(drop),
     ] {

@@ -116,7 +116,7 @@ pub(crate) async fn after_reconciliation_the_late_owner_has_lost<S: LeaseSubject
         .unwrap();
         for late in [
             bound.extend(&owner).await,
-            bound.complete(&owner, &json!("late")).await,
+            bound.complete(&owner, &json!("late")).await.map(drop),
             bound.fail(&owner, &failure).await,
             bound.release_lease(&owner).await,
             bound.leave_unknown(&owner).await,

@@ -17,7 +17,7 @@ async fn end<S: Subject>(
 ) -> Result<(), Error> {
     let mut bound = store.in_connection(conn);
     match how {
-        "commit" => bound.commit(claim, &json!("late")).await,
+        "commit" => bound.commit(claim, &json!("late")).await.map(drop),
         "fail_permanent" => {
             let failure = StoredFailure::new("Late", "late");
             bound.fail_permanent(claim, &failure).await

@@ -20,7 +20,7 @@ impl Serialize for Passed {
 
 #[test]
 fn spellings_of_one_value_are_one_number() {
-    let groups: [(&str, &[&str]); 9] = [
+    let groups: [(&str, &[&str]); 10] = [
         (
             "0",
             &["0", "-0", "0.0", "-0.000", "0e5", "0E-99999999999999999999"],
@@ -31,12 +31,13 @@ fn spellings_of_one_value_are_one_number() {
         ),
         ("-1", &["-1", "-1.0", "-100e-2"]),
         ("1500", &["1500", "1.5e3", "1500.0", "15E2", "0.0015e6"]),
-        ("5e-1", &["0.5", "5e-1", "0.50", "500e-3", "0.05e1"]),
-        ("-1025e-4", &["-0.1025", "-10.25e-2"]),
+        ("15e3", &["15000", "1.5e4", "15000.0", "0.0015e7"]),
+        ("0.5", &["0.5", "5e-1", "0.50", "500e-3", "0.05e1"]),
+        ("-0.1025", &["-0.1025", "-10.25e-2"]),
         ("1e400", &["1e400", "10e399", "0.1e401", "1.0e+400"]),
         ("1e-400", &["1e-400", "0.1e-399", "1e-0400"]),
         (
-            "123456789012345678901234567890123e-33",
+            "0.123456789012345678901234567890123",
             &[
                 "0.123456789012345678901234567890123",
                 "1.234567890123456789012345678901230e-1",
@@ -59,14 +60,49 @@ fn numbers_that_a_double_cannot_tell_apart_differ() {
 }
 
 #[test]
-fn integers_are_plain_up_to_40_digits() {
-    let nines = "9".repeat(40);
-    assert_eq!(text(&nines), nines);
-    assert_eq!(text(&"9".repeat(41)), format!("{}e0", "9".repeat(41)));
-    assert_eq!(text("1e39"), format!("1{}", "0".repeat(39)));
-    assert_eq!(text(&format!("1{}", "0".repeat(39))), text("1e39"));
-    assert_eq!(text("1e40"), "1e40");
-    assert_eq!(text(&format!("1{}", "0".repeat(40))), "1e40");
+fn the_shorter_of_the_two_ways_is_taken_and_the_plain_one_if_they_are_equal() {
+    for (given, spelled) in [
+        ("10", "10"),
+        ("1e2", "100"),
+        ("1000", "1e3"),
+        ("-1200e1", "-12e3"),
+        ("1e39", "1e39"),
+        ("123.456e1", "1234.56"),
+        ("1e-1", "0.1"),
+        ("1e-2", "0.01"),
+        ("0.001", "1e-3"),
+        ("0.012", "0.012"),
+        ("0.0012", "12e-4"),
+        ("12345678901e-12", "0.012345678901"),
+        ("12345678901e-13", "0.0012345678901"),
+        ("12345678901e-14", "12345678901e-14"),
+    ] {
+        assert_eq!(text(given), spelled, "{given}");
+        assert_eq!(text(spelled), spelled);
+    }
+    for digits in [40, 41, 400] {
+        assert_eq!(text(&"9".repeat(digits)), "9".repeat(digits));
+        assert_eq!(
+            text(&format!("1{}", "0".repeat(digits))),
+            format!("1e{digits}")
+        );
+    }
+}
+
+#[test]
+fn zeros_at_the_end_of_an_integer_of_any_width_are_counted() {
+    assert_eq!(
+        json(&[0_u64, 100, 1_000, 1_001, 10_500, 7_000_000]),
+        "[0,100,1e3,1001,10500,7e6]"
+    );
+    assert_eq!(json(&-1_000_i16), "-1e3");
+    assert_eq!(json(&10_000_000_000_000_000_000_u64), "1e19");
+    assert_eq!(json(&-123_000_000_000_000_000_000_i128), "-123e18");
+    assert_eq!(json(&20_000_000_000_000_000_000_u128), "2e19");
+    assert_eq!(
+        json(&123_456_789_012_345_678_900_u128),
+        "123456789012345678900"
+    );
 }
 
 #[test]
@@ -81,15 +117,15 @@ fn integers_of_every_width_are_exact() {
 
 #[test]
 fn a_float_has_the_value_of_its_shortest_decimal() {
-    assert_eq!(json(&0.1_f64), "1e-1");
-    assert_eq!(json(&0.1_f32), "1e-1");
+    assert_eq!(json(&0.1_f64), "0.1");
+    assert_eq!(json(&0.1_f32), "0.1");
     assert_eq!(json(&-0.0_f64), "0");
     assert_eq!(json(&1.0_f64), json(&1_u8));
-    assert_eq!(json(&1e23_f64), "100000000000000000000000");
+    assert_eq!(json(&1e23_f64), "1e23");
     assert_eq!(json(&f64::MAX), "17976931348623157e292");
     assert_eq!(json(&-f64::MIN_POSITIVE), "-22250738585072014e-324");
     assert_eq!(json(&5e-324_f64), "5e-324");
-    assert_eq!(json(&f32::MAX), "340282350000000000000000000000000000000");
+    assert_eq!(json(&f32::MAX), "34028235e31");
 }
 
 #[test]
@@ -179,9 +215,34 @@ proptest! {
 
     #[test]
     fn an_integer_typed_or_spelled_is_one_number(value: i64) {
-        prop_assert_eq!(json(&value), value.to_string());
-        prop_assert_eq!(text(&format!("{value}.0")), value.to_string());
-        prop_assert_eq!(json(&i128::from(value)), value.to_string());
+        let spelled = text(&value.to_string());
+        prop_assert_eq!(&json(&value), &spelled);
+        prop_assert_eq!(&text(&format!("{value}.0")), &spelled);
+        prop_assert_eq!(&json(&i128::from(value)), &spelled);
+    }
+
+    #[test]
+    fn an_integer_with_zeros_typed_or_spelled_is_one_number(
+        value in -9_000_i64..9_000, zeros in 0_u32..15, more in 0_u32..20,
+    ) {
+        let value = value * 10_i64.pow(zeros);
+        prop_assert_eq!(json(&value), text(&value.to_string()));
+        let wide = i128::from(value) * 10_i128.pow(more);
+        prop_assert_eq!(json(&wide), text(&wide.to_string()));
+    }
+
+    #[test]
+    fn no_number_is_longer_than_any_of_its_spellings(
+        digits in "[0-9]{1,30}", point in 0_usize..30, power in -40_i64..40, zeros in 0_usize..4,
+    ) {
+        let whole = digits.trim_start_matches('0');
+        let (before, behind) = whole.split_at(whole.len() - point.min(whole.len()));
+        let before = if before.is_empty() { "0" } else { before };
+        let behind = format!("{behind}{}", "0".repeat(zeros));
+        let dot = if behind.is_empty() { "" } else { "." };
+        let exponent = if power == 0 { String::new() } else { format!("e{power}") };
+        let spelled = format!("{before}{dot}{behind}{exponent}");
+        prop_assert!(text(&spelled).len() <= spelled.len(), "{} {spelled}", text(&spelled));
     }
 
     #[test]
@@ -203,9 +264,8 @@ proptest! {
     ) {
         let (double, single) = (double | 1, single | 1);
         let even = |below: u64| below + below % 2;
-        let tenths = format!("{}e-1", even(double * 5 / 2));
-        prop_assert_eq!(json(&quarters(double)), tenths);
-        let tenths = format!("{}e-1", even(u64::from(single) * 5 / 2));
-        prop_assert_eq!(json(&quarters_single(single)), tenths);
+        let tenths = |value: u64| text(&format!("{}e-1", even(value * 5 / 2)));
+        prop_assert_eq!(json(&quarters(double)), tenths(double));
+        prop_assert_eq!(json(&quarters_single(single)), tenths(single.into()));
     }
 }

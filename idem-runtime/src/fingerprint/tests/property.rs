@@ -1,7 +1,6 @@
 //! Laws over random values.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -143,17 +142,24 @@ fn number_by_the_rules(text: &str) -> String {
     if digits.is_empty() {
         return "0".to_owned();
     }
-    let mut plain = digits.clone();
+    let exponent = format!("{digits}e{power}");
+    let mut plain = digits;
+    if power < 0 {
+        let places = usize::try_from(-power).expect("few places");
+        while plain.len() <= places {
+            plain.insert(0, '0');
+        }
+        plain.insert(plain.len() - places, '.');
+    }
     for _ in 0..power {
         plain.push('0');
     }
-    let mut spelled = sign.to_owned();
-    if power >= 0 && plain.len() <= 40 {
-        spelled.push_str(&plain);
+    let shorter = if plain.len() <= exponent.len() {
+        plain
     } else {
-        write!(spelled, "{digits}e{power}").expect("room in a string");
-    }
-    spelled
+        exponent
+    };
+    format!("{sign}{shorter}")
 }
 
 proptest! {
@@ -169,6 +175,13 @@ proptest! {
         let expected = by_the_rules(&tree.value());
         prop_assert_eq!(&json(&tree.value()), &expected);
         prop_assert_eq!(&text(&tree.text()), &expected);
+    }
+
+    #[test]
+    fn a_canonical_form_is_never_longer_than_what_it_was_made_of(tree in Tree::any()) {
+        prop_assert!(text(&tree.text()).len() <= tree.text().len());
+        let written = serde_json::to_string(&tree.value()).expect("JSON");
+        prop_assert!(json(&tree.value()).len() <= written.len(), "{}", written);
     }
 
     #[test]

@@ -17,13 +17,31 @@ fn request(fields: &[(&'static str, serde_json::Value)]) -> String {
 }
 
 #[test]
-fn the_order_of_parameters_does_not_count_and_nulls_are_left_out() {
+fn the_order_of_parameters_does_not_count_and_a_null_that_was_said_stays() {
     assert_eq!(request(&[]), "{}");
     let (a, b) = (("a", value!({"y": null, "x": 1})), ("b", value!(2)));
     let sorted = r#"{"a":{"x":1,"y":null},"b":2}"#;
     assert_eq!(request(&[a.clone(), b.clone()]), sorted);
     assert_eq!(request(&[b.clone(), a.clone()]), sorted);
-    assert_eq!(request(&[b, ("c", value!(null)), a]), sorted);
+    assert_eq!(
+        request(&[b, ("c", value!(null)), a]),
+        r#"{"a":{"x":1,"y":null},"b":2,"c":null}"#
+    );
+}
+
+#[test]
+fn a_parameter_that_is_none_is_left_out() {
+    let mut request = RequestFields::new();
+    request
+        .field("memo", &None::<&str>)
+        .expect("a good parameter");
+    request
+        .field("note", &&Some(None::<u8>))
+        .expect("a good parameter");
+    request
+        .field("to", &mut &None::<u8>)
+        .expect("a good parameter");
+    assert_eq!(request.into_canonical(), br#"{"note":null}"#);
 }
 
 #[test]

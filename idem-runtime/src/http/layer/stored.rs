@@ -13,7 +13,7 @@ use super::media_type::latin_1;
 use super::recorded::{RecordedHeaders, StoredField};
 
 /// Status, headers, the whole body, and trailers.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Stored {
     status: u16,
     headers: Vec<StoredField>,
@@ -26,7 +26,7 @@ pub(super) struct Stored {
 }
 
 /// Text as it is, for those who read records.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredBody {
     Text(String),

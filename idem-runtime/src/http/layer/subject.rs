@@ -35,7 +35,7 @@ pub(super) struct Besides<'r> {
 }
 
 /// A request, as it is compared.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Subject<'r> {
     method: &'r str,
     authority: Option<String>,

@@ -1,6 +1,7 @@
 //! A connection and its transaction.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::database::{MemoryDatabase, State};
 use super::row::{MemoryKey, MemoryRow};
@@ -8,13 +9,18 @@ use crate::error::Error;
 use crate::record::AttemptId;
 
 /// A connection to a [`MemoryDatabase`]. Dropped inside a transaction, it rolls back.
-#[derive(Debug)]
 pub struct MemoryConnection {
     pub(super) database: MemoryDatabase,
     pub(super) transaction: Option<Transaction>,
 }
 
-#[derive(Debug)]
+impl fmt::Debug for MemoryConnection {
+    /// Shows no row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryConnection").finish_non_exhaustive()
+    }
+}
+
 pub(super) struct Transaction {
     pub(super) id: u64,
     pub(super) staged: BTreeMap<MemoryKey, Change>,
@@ -22,7 +28,7 @@ pub(super) struct Transaction {
 }
 
 /// What a transaction will do to a record.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Change {
     /// Whose record was committed there at the time; another one by COMMIT is a rival's.
     pub(super) over: Option<AttemptId>,
@@ -31,7 +37,6 @@ pub(super) struct Change {
 }
 
 /// An attempt that this transaction has claimed for: the witness.
-#[derive(Debug)]
 pub(super) struct Claim {
     pub(super) key: MemoryKey,
     pub(super) attempt_id: AttemptId,

@@ -1,6 +1,7 @@
 //! What all connections share: the records, the locks and the clock.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -9,12 +10,19 @@ use super::row::{MemoryKey, MemoryRow};
 use crate::record::Timestamp;
 
 /// A database in memory. Clones are handles to the same one; it is gone with the last of them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct MemoryDatabase {
     shared: Arc<Mutex<State>>,
 }
 
-#[derive(Debug, Default)]
+impl fmt::Debug for MemoryDatabase {
+    /// Shows no row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryDatabase").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
 pub(super) struct State {
     /// What is committed.
     pub(super) rows: BTreeMap<MemoryKey, MemoryRow>,

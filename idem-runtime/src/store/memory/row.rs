@@ -1,12 +1,14 @@
 //! A record as it is kept, and what it is found by.
 
+use std::fmt;
+
 use crate::error::Error;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 use crate::store::{Ask, Entry};
 
 /// The primary key of a [`MemoryRow`], beside the table that it is in.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct MemoryKey {
     /// The table. Every table is there; none need be made.
@@ -17,6 +19,16 @@ pub struct MemoryKey {
     pub scope: String,
     /// The caller's token.
     pub key: String,
+}
+
+impl fmt::Debug for MemoryKey {
+    /// Shows neither scope nor key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryKey")
+            .field("table", &self.table)
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
 }
 
 impl MemoryKey {
@@ -32,7 +44,7 @@ impl MemoryKey {
 
 /// The columns of a record. Codes are plain numbers, so that a test can store one that no build
 /// knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryRow {
     /// Written at.
@@ -61,6 +73,17 @@ pub struct MemoryRow {
     pub result: Option<Vec<u8>>,
     /// The encoded failure.
     pub failure: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for MemoryRow {
+    /// Shows neither request nor result nor failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryRow")
+            .field("status", &self.status)
+            .field("attempt", &self.attempt)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
 }
 
 impl MemoryRow {

@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::StoredFailure;
+use super::hides_a_number;
+use crate::failure::StoredFailure;
+use crate::fingerprint::{canonical_json, canonical_text};
 
 /// An error whose message and cause can be stored: any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
@@ -43,6 +45,10 @@ impl Description {
     }
 }
 
+/// The name under which the JSON text of a field stands for it, where a [`Value`] would not hold it as
+/// it is: an integer beyond 64 bits.
+const TEXT: &str = "$json";
+
 /// A field of a permanent variant: anything `Serialize` and `DeserializeOwned`.
 #[diagnostic::on_unimplemented(
     message = "a field of a permanent failure is recorded and read back, and `{Self}` is not both `Serialize` and `DeserializeOwned`",
@@ -57,12 +63,38 @@ pub trait FailureField: Sized {
 
 impl<T: Serialize + DeserializeOwned> FailureField for T {
     fn encode(&self) -> Option<Value> {
-        serde_json::to_value(self).ok()
+        let text = serde_json::to_string(self).ok()?;
+        if hides_a_number(self, &text) {
+            return None;
+        }
+        let value = serde_json::from_str(&text);
+        let exact = value.ok().filter(|value| is_all_of(value, &text));
+        Some(exact.unwrap_or_else(|| Value::from_iter([(TEXT, text)])))
     }
 
     fn decode(value: &Value) -> Option<Self> {
-        T::deserialize(value).ok()
+        match text_of(value) {
+            Some(text) => serde_json::from_str(text.as_str()?).ok(),
+            None => T::deserialize(value).ok(),
+        }
     }
+}
+
+/// Whether a value holds all that its text says, and will not be taken for a text itself.
+fn is_all_of(value: &Value, text: &str) -> bool {
+    let holds = match (canonical_text(text.as_bytes()), canonical_json(value)) {
+        (Ok(text), Ok(value)) => text == value,
+        _ => false,
+    };
+    holds && text_of(value).is_none()
+}
+
+/// What stands in the place of a field, if it is its text.
+fn text_of(value: &Value) -> Option<&Value> {
+    value
+        .as_object()
+        .filter(|members| members.len() == 1)
+        .and_then(|members| members.get(TEXT))
 }
 
 /// The two ways of a field's type, asked for once.
@@ -98,8 +130,13 @@ impl<T> Field<T> {
     }
 }
 
-/// The fields under their names. If one of them cannot be JSON, the failure is recorded without
-/// any, and comes back with its message alone.
+/// Whether two values of an enum are of one variant.
+pub fn same_variant<E>(one: &E, other: &E) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+/// The fields under their names. If one of them cannot be JSON, the failure has none, and would come
+/// back with its message alone: it is not recorded.
 pub fn named<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     fields
         .into_iter()
