@@ -156,7 +156,9 @@ impl<T, E> Contract<T, E> {
 
     /// The failure to record, if the error is permanent.
     pub(crate) fn permanent(&self, error: &E) -> Option<StoredFailure> {
-        self.failures.and_then(|(to_failure, _)| to_failure(error))
+        let failure = self.failures.and_then(|(to_failure, _)| to_failure(error));
+        // What the database gave up may succeed on a retry, whatever the error calls it.
+        failure.filter(|failure| !failure.given_up)
     }
 
     /// The failure as it is recorded, proved to be the same failure when it comes back.
