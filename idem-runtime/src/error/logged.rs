@@ -40,6 +40,10 @@ impl Error {
             Self::TransactionLost(error)
             | Self::CommitFailed(error)
             | Self::CommitUnknown(error)
+            | Self::StatementUnfinished(error)
+            | Self::StatementsLost(error)
+            | Self::LockTableFull(error)
+            | Self::PermissionDenied { source: error, .. }
             | Self::Busy(error)
             | Self::ReadOnly(error)
             | Self::Unavailable(error)

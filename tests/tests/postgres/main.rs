@@ -2,6 +2,7 @@
 
 mod bodies;
 mod caller_transaction;
+mod commit;
 mod comparison;
 mod conflict;
 mod connections;
@@ -17,7 +18,11 @@ mod killed;
 mod link;
 mod nesting;
 mod pooler;
+mod refusals;
 mod rivals;
 mod rules;
+mod sessions;
+mod statements;
 mod tasks;
 mod terminated;
+mod unfinished;

@@ -7,6 +7,8 @@
 mod bodies;
 #[path = "../postgres/caller_transaction.rs"]
 mod caller_transaction;
+#[path = "../postgres/commit.rs"]
+mod commit;
 #[path = "../postgres/comparison.rs"]
 mod comparison;
 #[path = "../postgres/conflict.rs"]
@@ -29,11 +31,19 @@ mod killed;
 mod link;
 #[path = "../postgres/nesting.rs"]
 mod nesting;
+#[path = "../postgres/refusals.rs"]
+mod refusals;
 #[path = "../postgres/rivals.rs"]
 mod rivals;
 #[path = "../postgres/rules.rs"]
 mod rules;
+#[path = "../postgres/sessions.rs"]
+mod sessions;
+#[path = "../postgres/statements.rs"]
+mod statements;
 #[path = "../postgres/tasks.rs"]
 mod tasks;
 #[path = "../postgres/terminated.rs"]
 mod terminated;
+#[path = "../postgres/unfinished.rs"]
+mod unfinished;

@@ -16,5 +16,6 @@ mod options;
 mod payments;
 mod refusals;
 mod storable;
+mod unfinished;
 mod unfit;
 mod wait;
