@@ -1,6 +1,7 @@
 //! Claiming: begin a unit of work, look, decide, and make ready for the body.
 
 use std::borrow::Cow;
+use std::mem;
 use std::time::Duration;
 
 use sqlx::Transaction;
@@ -144,9 +145,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
             })),
             // The connection stays armed until what was begun on it is ended: first thing there.
             Err(Ok(again)) => {
-                // What a connection does not know after it was told, it never will.
-                let hopeless = declined.is_some() && again == Declined::Unprepared;
-                state.declined = Some(if hopeless { Declined::Unfit } else { again });
+                state.declined = Some(next_decline(declined, again));
                 Ok(Attempt::Again)
             }
             Err(Err(error)) => Err(error),
@@ -178,6 +177,15 @@ pub(super) async fn attempt<'u, DB: Backend>(
     match ask.zip(seen) {
         Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
         None => Ok(Attempt::Claimed(claim)),
+    }
+}
+
+/// Why the next attempt does not go the short way.
+fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
+    match now {
+        // What a connection does not know after it was told, it never will.
+        Declined::Unprepared if before.is_some() => Declined::Unpreparable,
+        now => now,
     }
 }
 
@@ -245,6 +253,10 @@ fn comes_again<DB: Backend>(
     state: &mut State,
     patience: Option<Duration>,
 ) -> bool {
+    if matches!(error, Error::StatementsLost(_)) {
+        // The body has not run, and the next attempt prepares them anew.
+        return !mem::replace(&mut state.renewed, true);
+    }
     if DB::is_momentary(error) {
         // Of a caller's transaction nothing may be left.
         return own && (state.hold_on() || patience.is_some_and(|wait| state.wait(wait)));
@@ -317,10 +329,13 @@ pub(super) fn depth<DB: Backend>(conn: &DB::Connection) -> usize {
 }
 
 /// Ends the transaction at once: a dropped one only queues its ROLLBACK. If this fails, or what it
-/// ended was only a savepoint that a body left, the unit stays armed.
-pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) {
+/// ended was only a savepoint that a body left, the unit stays armed. Says whether there was a transaction,
+/// or a savepoint in the caller's, to roll back to.
+pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) -> bool {
     let outermost = depth::<DB>(&tx) <= 1;
-    if tx.rollback().await.is_ok() && outermost {
+    let rolled_back = tx.rollback().await.is_ok();
+    if rolled_back && outermost {
         state.armed = false;
     }
+    rolled_back
 }

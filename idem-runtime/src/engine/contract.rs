@@ -181,7 +181,8 @@ impl<T, E> Contract<T, E> {
         error: &E,
     ) -> Option<Result<(Vec<u8>, E), Error>> {
         let failures = self.failures?;
-        let failure = (failures.to_failure)(error)?;
+        // What the database gave up may succeed on a retry, whatever the error calls it.
+        let failure = (failures.to_failure)(error).filter(|failure| !failure.given_up)?;
         Some(failures.encode(operation, error, &failure))
     }
 

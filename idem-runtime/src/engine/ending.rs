@@ -14,10 +14,19 @@ use crate::store::{self, Ask, Backend, CommitError, Entry, Sealed, Written};
 /// What became of a claim.
 pub(super) enum Ending<T, E> {
     Answered(Answer<T, E>),
-    /// Another attempt's record stands in the way; all of ours is rolled back.
+    /// Another attempt's record stands in the way; all of ours is rolled back. `refusal` is what the
+    /// database said, where that may have another cause: it holds if there is no such record.
     Rival {
         ask: Ask,
         snapshot: bool,
+        refusal: Option<Error>,
+    },
+    /// The record was refused; all of ours is rolled back. Where `sealed`, COMMIT was in the same message.
+    Refused {
+        ask: Ask,
+        refusal: Error,
+        sealed: bool,
+        answer: Answer<T, E>,
     },
     /// The body failed while reading from a snapshot older than the lock: a rival may have won.
     FailedInSnapshot {
@@ -108,10 +117,11 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
     innermost && depth::<DB>(&claim.tx) == claim.depth
 }
 
-/// Rolls back what a body has left.
-async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) {
+/// Rolls back what a body has left; says whether there was something to roll back to.
+async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
+    state.unproven = true;
     DB::reopen(&mut tx).await;
-    claim::roll_back(tx, state).await;
+    claim::roll_back(tx, state).await
 }
 
 /// Writes the record as the last statement and commits.
@@ -166,11 +176,30 @@ async fn record<DB: Backend, T, E>(
             Ending::Rival {
                 snapshot: held.snapshot,
                 ask: held.ask,
+                refusal: None,
             }
         }
-        Sealed::Refused(tx, error) => {
+        Sealed::Refused(tx, refusal) if DB::may_be_rivals(&refusal) => {
             roll_back(tx, state).await;
-            Ending::Answered(Answer::Refused(error))
+            Ending::Rival {
+                snapshot: held.snapshot,
+                ask: held.ask,
+                refusal: Some(refusal),
+            }
+        }
+        Sealed::Refused(tx, refusal) => {
+            let rolled_back = roll_back(tx, state).await;
+            let refusal = match refusal {
+                // The savepoint is gone with the caller's transaction: the body has done that, too.
+                Error::TableMoved { .. } if !own && !rolled_back => Error::TransactionEnded,
+                refusal => refusal,
+            };
+            Ending::Refused {
+                sealed: own && held.fused,
+                ask: held.ask,
+                refusal,
+                answer,
+            }
         }
         Sealed::Failed(error) => not_committed(error, Some(held.ask), answer),
     }
@@ -178,14 +207,20 @@ async fn record<DB: Backend, T, E>(
 
 /// COMMIT of our own unit, or RELEASE of the savepoint in the caller's.
 async fn commit<DB: Backend, T, E>(
-    tx: Transaction<'_, DB>,
+    mut tx: Transaction<'_, DB>,
     state: &mut State,
     own: bool,
     ask: Option<Ask>,
     answer: Answer<T, E>,
 ) -> Ending<T, E> {
     let committed = if own {
-        DB::commit(tx).await
+        match DB::end(&mut tx).await {
+            Err(CommitError::RolledBack(refusal)) => {
+                roll_back(tx, state).await;
+                return Ending::Answered(Answer::Refused(refusal));
+            }
+            ended => ended,
+        }
     } else {
         tx.commit()
             .await

@@ -85,11 +85,32 @@ pub async fn settle<DB: Backend, T, E>(
     mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
+    let in_step = resolve::in_step(&mut unit).await;
     let answer = match finished.0 {
-        Ending::Answered(answer) => answer,
-        Ending::Rival { ask, snapshot } => {
-            resolve::rival(&mut unit, &request, &ask, snapshot).await
+        Ending::Answered(Answer::Refused(refusal)) if !in_step => {
+            Answer::Refused(resolve::out_of_step_at(refusal))
         }
+        Ending::Answered(Answer::Refused(refusal)) => {
+            Answer::Refused(resolve::behind_body(refusal))
+        }
+        Ending::Answered(answer) => answer,
+        Ending::Rival {
+            ask,
+            snapshot,
+            refusal,
+        } => resolve::rival(&mut unit, &request, &ask, snapshot, refusal).await,
+        Ending::Refused {
+            ask,
+            sealed: true,
+            answer,
+            ..
+        } if !in_step => {
+            resolve::lost_commit(&mut unit, &request, &ask, resolve::out_of_step(), answer).await
+        }
+        Ending::Refused { refusal, .. } if !in_step => {
+            Answer::Refused(resolve::out_of_step_at(refusal))
+        }
+        Ending::Refused { refusal, .. } => Answer::Refused(resolve::behind_body(refusal)),
         Ending::FailedInSnapshot { ask, error } => {
             resolve::after_failure(&mut unit, &request, &ask, error).await
         }

@@ -1,12 +1,14 @@
 //! What is settled after the claim: a rival's win, a failure seen from an old snapshot, a lost
 //! COMMIT.
 
+use std::mem;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::request::Request;
+use super::source::From;
 use super::unit::{Unit, pause};
 use crate::error::Error;
 use crate::outcome::{Decision, decide};
@@ -15,20 +17,76 @@ use crate::store::{Ask, Backend, Seen, Session};
 /// How long a lost COMMIT is looked for before it is called unknown: 5 seconds.
 pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
+/// After a body: whether the connection still answers what it is asked. One that does not is closed; a
+/// caller's own is hung up.
+pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
+    if !mem::take(&mut unit.state.unproven) {
+        return true;
+    }
+    let borrowed = matches!(unit.source.0, From::Connection(_));
+    let Ok((conn, state, _)) = unit.connect().await else {
+        return true;
+    };
+    // Dropped meanwhile, it is closed.
+    let armed = mem::replace(&mut state.armed, true);
+    let in_step = DB::is_in_step(conn).await;
+    if in_step {
+        state.armed = armed;
+    } else if borrowed {
+        DB::hang_up(conn).await;
+    }
+    in_step
+}
+
+/// What a connection that is out of step stands for, where there is no better error.
+pub(super) fn out_of_step() -> sqlx::Error {
+    sqlx::Error::Protocol("an answer was not that of the statement sent".into())
+}
+
+/// What a refusal stands for behind a body: where the driver or the server has met what was not expected
+/// there, the link stands, and the body has left a statement half-way.
+pub(super) fn behind_body(refusal: Error) -> Error {
+    match refusal {
+        Error::Unavailable(error) if is_unexpected(error.as_sqlx()) => {
+            Error::StatementUnfinished(error)
+        }
+        refusal => refusal,
+    }
+}
+
+/// By the driver; or by a server of PostgreSQL's, as a protocol violation.
+fn is_unexpected(error: &sqlx::Error) -> bool {
+    let violated = |code: &str| code == "08P01";
+    matches!(error, sqlx::Error::Protocol(_))
+        || error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .is_some_and(|code| violated(&code))
+}
+
+/// What a refusal stands for if it was read on such a connection.
+pub(super) fn out_of_step_at(refusal: Error) -> Error {
+    match refusal {
+        Error::NotStorable { .. } => refusal,
+        _ => Error::StatementUnfinished(out_of_step().into()),
+    }
+}
+
 /// A rival's record made our INSERT fail. It is there: decide on it, or say why it cannot be seen.
-/// Never loops.
+/// Where the INSERT may have failed of something else, `refusal` says of what. Never loops.
 pub(super) async fn rival<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
     ask: &Ask,
     snapshot: bool,
+    refusal: Option<Error>,
 ) -> Answer<T, E> {
     match look_again(unit, request, ask).await {
         Ok((decision, joined)) => Answer::of(decision, || {
             if joined && snapshot {
                 Error::FreshTransactionNeeded
             } else {
-                Error::RecordInvisible
+                refusal.unwrap_or(Error::RecordInvisible)
             }
         }),
         Err(error) => Answer::Refused(error),
@@ -98,7 +156,9 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
         }
         match tokio::time::timeout(left, verdict(unit, request, ask)).await {
             Ok(Ok(Verdict::Executed)) => return answer,
-            Ok(Ok(Verdict::RolledBack)) => return Answer::Refused(Error::Unavailable(lost.into())),
+            Ok(Ok(Verdict::RolledBack)) => {
+                return Answer::Refused(behind_body(Error::Unavailable(lost.into())));
+            }
             Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. }))) | Err(_)) => {
                 unit.part();
                 tokio::time::sleep(pause(tries)).await;

@@ -25,6 +25,10 @@ pub struct Unit<'c, DB: Backend> {
 
 /// What a unit remembers between its attempts.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(crate) struct State {
     /// Whether the connection's state is not known.
     pub(crate) armed: bool,
@@ -40,6 +44,10 @@ pub(crate) struct State {
     pub(crate) waits: u32,
     /// How many pooled connections came inside a transaction that somebody forgot on them.
     pub(crate) unfit: u32,
+    /// Whether a body may have left the connection with answers that nobody has read.
+    pub(crate) unproven: bool,
+    /// Whether the call has begun again because prepared statements were lost.
+    pub(crate) renewed: bool,
     /// Whether a BEGIN that failed may have left something on the connection.
     pub(crate) unclear: bool,
     /// The mark of the call's identity, made at its first attempt.

@@ -41,6 +41,9 @@ impl Error {
             Self::AlreadyInTransaction => "AlreadyInTransaction",
             Self::NotInTransaction => "NotInTransaction",
             Self::TransactionEnded => "TransactionEnded",
+            Self::TableMoved { .. } => "TableMoved",
+            Self::PermissionDenied { .. } => "PermissionDenied",
+            Self::StatementUnfinished(_) => "StatementUnfinished",
             Self::TransactionAborted => "TransactionAborted",
             Self::TransactionLost(_) => "TransactionLost",
             Self::FreshTransactionNeeded => "FreshTransactionNeeded",
@@ -49,6 +52,8 @@ impl Error {
             Self::CommitFailed(_) => "CommitFailed",
             Self::CommitUnknown(_) => "CommitUnknown",
             Self::Busy(_) => "Busy",
+            Self::StatementsLost(_) => "StatementsLost",
+            Self::LockTableFull(_) => "LockTableFull",
             Self::ReadOnly(_) => "ReadOnly",
             Self::Unavailable(_) => "Unavailable",
             Self::Database(_) => "Database",
@@ -75,6 +80,10 @@ impl Error {
             Self::TransactionLost(error)
             | Self::CommitFailed(error)
             | Self::CommitUnknown(error)
+            | Self::StatementUnfinished(error)
+            | Self::StatementsLost(error)
+            | Self::LockTableFull(error)
+            | Self::PermissionDenied { source: error, .. }
             | Self::Busy(error)
             | Self::ReadOnly(error)
             | Self::Unavailable(error)

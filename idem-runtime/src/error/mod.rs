@@ -8,6 +8,7 @@
 
 mod database;
 mod invalid;
+mod kind;
 mod logged;
 mod mismatch;
 mod schema;
@@ -20,6 +21,7 @@ use uuid::Uuid;
 pub use self::database::DatabaseError;
 pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
+pub use self::kind::ErrorKind;
 pub use self::mismatch::Mismatch;
 pub use self::schema::SchemaFault;
 use crate::failure::StoredFailure;
@@ -135,15 +137,53 @@ pub enum Error {
     #[error("the connection has no open transaction")]
     NotInTransaction,
 
-    /// The body ended the transaction, or changed where the record's table is found. Nothing was
-    /// recorded.
+    /// The body ended the transaction. Nothing was recorded.
     ///
     /// Effects that the body committed by itself are there, without a record: a retry runs the body
     /// once more. The transaction that remained was rolled back.
     #[error(
-        "the transaction that the body was given is no longer the one begun: the body ended it (COMMIT, ROLLBACK, PREPARE), reset its settings, or moved the record's table out of sight"
+        "the transaction that the body was given is no longer the one begun: the body ended it (COMMIT, ROLLBACK, PREPARE), or reset its settings"
     )]
     TransactionEnded,
+
+    /// The body changed where the record's table is found: by `search_path`, by a role that does not see
+    /// its schema, by a temporary table of its name, by DROP or RENAME. Everything was rolled back.
+    ///
+    /// A body that has also ended its transaction is told [`Error::TransactionEnded`], as far as that can
+    /// be known: not on PostgreSQL where the unit of work is begun on a connection, or by a pool with
+    /// `idem.fused=off` or without prepared statements.
+    #[error(
+        "the body moved the record's table `{table}` out of sight (`search_path`, a role, a temporary table, DROP or RENAME): everything was rolled back; {}",
+        by_schema(table)
+    )]
+    TableMoved {
+        /// The table, as the operation names it.
+        table: String,
+    },
+
+    /// The database role lacks a privilege on the record's table: it was never granted, the body switched
+    /// to a role without it (`SET ROLE`), or a policy of row security forbids it. Everything was rolled back.
+    #[error(
+        "the database role may not {privilege} on the record's table `{table}`: everything was rolled back; grant it (`GRANT {privilege} ON {table} TO ..`), let the body switch its role back, or add a policy where row security forbids it"
+    )]
+    PermissionDenied {
+        /// The table, as the operation names it.
+        table: String,
+        /// What is to be granted.
+        privilege: &'static str,
+        /// The database's error.
+        source: DatabaseError,
+    },
+
+    /// The body left a statement of its own half-way, and the connection no longer answers what it is
+    /// asked: a COPY that was neither finished nor aborted, one whose stream was not read to its end, one
+    /// that the server refused. Nothing of this call remains, and the connection is closed; a caller's own
+    /// connection, and with it his transaction, as well.
+    #[error(
+        "the body left a statement half-way ({}), so that the connection answers something else than it is asked: everything was rolled back and the connection closed; in the body, end each COPY with `finish` or `abort`, and read its stream to the end",
+        .0.cause()
+    )]
+    StatementUnfinished(#[source] DatabaseError),
 
     /// A statement had failed and aborted the transaction, and its error was swallowed: by the
     /// body, which then returned `Ok`, or by the caller before a joined call. Nothing of this call
@@ -202,6 +242,23 @@ pub enum Error {
         .0.cause()
     )]
     Busy(#[source] DatabaseError),
+
+    /// The server does not know a prepared statement of this connection any more (`DISCARD ALL`,
+    /// `DEALLOCATE ALL`), or does not run it any more (a column has another type). Nothing was written; the
+    /// connection prepares its statements anew.
+    #[error(
+        "the connection has lost its prepared statements ({}); nothing was written: try again with the same key",
+        .0.cause()
+    )]
+    StatementsLost(#[source] DatabaseError),
+
+    /// The table of locks that all sessions of the server share is full, by habit because one transaction
+    /// holds too many: each key, each table and each partition takes one. Nothing was written.
+    #[error(
+        "the server's table of locks is full ({}); nothing was written: use fewer keys and tables in one transaction, or raise `max_locks_per_transaction`, and try again with the same key",
+        .0.cause()
+    )]
+    LockTableFull(#[source] DatabaseError),
 
     /// The server takes no writes (a hot standby, a read-only database). Nothing was written.
     #[error("the server is read-only: point the pool at the primary")]
@@ -276,103 +333,21 @@ pub enum Error {
     },
 }
 
+/// How a table is found wherever `search_path` points.
+fn by_schema(table: &str) -> Cow<'static, str> {
+    if table.contains('.') {
+        "leave it in its place".into()
+    } else {
+        format!("name it with its schema (`table = \"schema.{table}\"`), or leave it in its place")
+            .into()
+    }
+}
+
 /// A place in a payload, in words.
 pub(crate) fn place(path: &str) -> Cow<'static, str> {
     match path {
         "." => "at its root".into(),
         path => format!("at `{path}`").into(),
-    }
-}
-
-/// What an [`Error`] means for its caller, one word for many variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The request is at fault and must change.
-    Invalid,
-    /// The same key with another request.
-    Mismatch,
-    /// Another attempt is running.
-    InFlight,
-    /// An earlier attempt failed for good.
-    RecordedFailure,
-    /// Nobody knows whether an earlier effect happened.
-    OutcomeUnknown,
-    /// The program is at fault: nesting, a body that ends its transaction, a schema unfit.
-    Misuse,
-    /// A passing condition of the database: try again with the same key.
-    Transient,
-    /// The store cannot be reached or written.
-    Unavailable,
-    /// A stored record cannot be understood.
-    Incompatible,
-    /// A database error of the library's own statements.
-    Database,
-}
-
-impl Error {
-    /// What this error means for its caller.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Invalid(_) | Self::KeyMissing { .. } => ErrorKind::Invalid,
-            Self::Mismatch(_) => ErrorKind::Mismatch,
-            Self::InFlight { .. } => ErrorKind::InFlight,
-            Self::RecordedFailure(_) => ErrorKind::RecordedFailure,
-            Self::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
-            Self::ScopeMissing { .. }
-            | Self::NestedSameKey
-            | Self::AlreadyInTransaction
-            | Self::NotInTransaction
-            | Self::TransactionEnded
-            | Self::TransactionAborted
-            | Self::RecordInvisible
-            | Self::RecordNotWritten
-            | Self::NotStorable { .. }
-            | Self::Schema(_)
-            | Self::LeaseInTransaction
-            | Self::LeasePolicy { .. }
-            | Self::FailurePolicy { .. } => ErrorKind::Misuse,
-            Self::LeaseLost
-            | Self::TransactionLost(_)
-            | Self::FreshTransactionNeeded
-            | Self::CommitUnknown(_)
-            | Self::Busy(_) => ErrorKind::Transient,
-            Self::Unavailable(_) | Self::ReadOnly(_) => ErrorKind::Unavailable,
-            Self::IncompatibleState { .. } | Self::UnknownState { .. } => ErrorKind::Incompatible,
-            Self::CommitFailed(_) | Self::Database(_) => ErrorKind::Database,
-        }
-    }
-
-    /// Whether the same call with the same key may succeed later without anybody mending anything.
-    ///
-    /// This says whether a retry makes sense. It is *safe* after every error but
-    /// [`Error::TransactionEnded`]: what a body has committed by itself stands without a record, and
-    /// a retry does it once more.
-    pub fn is_retryable(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::InFlight | ErrorKind::Transient | ErrorKind::Unavailable
-        )
-    }
-
-    /// When to try again, for [`Error::InFlight`].
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::InFlight { retry_after } => Some(*retry_after),
-            _ => None,
-        }
-    }
-
-    /// The HTTP status that fits, as data: 400, 409 and 422 as in the IETF Idempotency-Key draft
-    /// (section 2.7), 503 where a retry makes sense, else 500.
-    pub fn status(&self) -> u16 {
-        match self.kind() {
-            ErrorKind::Invalid => 400,
-            ErrorKind::InFlight | ErrorKind::OutcomeUnknown => 409,
-            ErrorKind::Mismatch | ErrorKind::RecordedFailure => 422,
-            ErrorKind::Transient | ErrorKind::Unavailable => 503,
-            ErrorKind::Misuse | ErrorKind::Incompatible | ErrorKind::Database => 500,
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Permanent failures: which errors are recorded, and how they come back.
 
+pub(crate) mod given_up;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,9 @@ pub struct StoredFailure {
     /// `result_large_err`, whatever features of `serde_json` are on.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub data: Box<serde_json::Value>,
+    /// Whether the error behind it says that the database has given its transaction up. Never stored.
+    #[serde(skip)]
+    pub(crate) given_up: bool,
 }
 
 impl fmt::Debug for StoredFailure {
@@ -43,6 +48,7 @@ impl StoredFailure {
             message: message.into(),
             cause: None,
             data: Box::default(),
+            given_up: false,
         }
     }
 
@@ -67,6 +73,11 @@ impl StoredFailure {
 /// closed account. It is recorded, and every retry gets it back. Anything else is transient: it is
 /// rolled back and the key stays fresh. A database error is never permanent (a deadlock must not be
 /// recorded).
+///
+/// What `#[derive(Failure)]` makes does not become a record where the error's
+/// [`source`](std::error::Error::source), or that one's, is a deadlock or a serialization failure, whatever
+/// its variant says. An error that does not pass its source on, and an implementation by hand, are not
+/// looked through: there `to_failure` answers for it.
 ///
 /// # Derived
 ///

@@ -15,3 +15,17 @@ pub(crate) fn push_lower(text: &mut String, bytes: &[u8]) {
         text.push(char::from(DIGITS[usize::from(byte & 0x0f)]));
     }
 }
+
+/// Reads two digits a byte; `None` for anything else.
+#[cfg(feature = "postgres")]
+pub(crate) fn read(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs
+        .iter()
+        .map(|[high, low]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok())
+        .collect()
+}

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::hides_a_number;
 use crate::failure::StoredFailure;
+use crate::failure::given_up::is_given_up;
 use crate::fingerprint::{canonical_json, canonical_text};
 
 /// An error whose message and cause can be stored: any [`std::error::Error`].
@@ -15,22 +16,29 @@ use crate::fingerprint::{canonical_json, canonical_text};
 )]
 pub trait Described {
     #[doc(hidden)]
-    fn texts(&self) -> (String, Option<String>);
+    fn description(&self) -> Description;
 }
 
 impl<E: std::error::Error> Described for E {
-    fn texts(&self) -> (String, Option<String>) {
-        (self.to_string(), self.source().map(ToString::to_string))
+    fn description(&self) -> Description {
+        Description {
+            message: self.to_string(),
+            cause: self.source().map(ToString::to_string),
+            given_up: self.source().is_some_and(is_given_up),
+        }
     }
 }
 
 /// The texts of an error on their way into the record.
-pub struct Description(String, Option<String>);
+pub struct Description {
+    message: String,
+    cause: Option<String>,
+    given_up: bool,
+}
 
 /// What the error says of itself.
 pub fn described<E: Described>(error: &E) -> Description {
-    let (message, cause) = error.texts();
-    Description(message, cause)
+    error.description()
 }
 
 impl Description {
@@ -38,9 +46,10 @@ impl Description {
     pub fn failure(self, class: &str, data: Value) -> StoredFailure {
         StoredFailure {
             class: class.to_owned(),
-            message: self.0,
-            cause: self.1,
+            message: self.message,
+            cause: self.cause,
             data: Box::new(data),
+            given_up: self.given_up,
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum Sealed<'c, DB: Backend> {
     Committed,
     /// Another attempt's record stands in the way; to be rolled back.
     Rival(Transaction<'c, DB>),
-    /// Refused before COMMIT; to be rolled back.
+    /// Refused, before COMMIT or by it; to be rolled back.
     Refused(Transaction<'c, DB>, Error),
     /// COMMIT was sent; or the connection is of no further use.
     Failed(CommitError),
@@ -116,9 +116,41 @@ pub trait Backend: Database<Connection: Session> {
         seal(tx, held, entry, undo)
     }
 
-    /// COMMIT of a unit of work begun by [`Backend::open`].
+    /// COMMIT of a unit of work begun by [`Backend::open`]. Where it is refused there is still a
+    /// transaction to roll back, as the driver counts on.
     #[doc(hidden)]
-    fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
+    fn end(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
+
+    /// As [`Backend::end`]; and rolls back where that is refused.
+    #[doc(hidden)]
+    fn commit(
+        mut tx: Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), CommitError>> + Send {
+        async move {
+            let ended = Self::end(&mut tx).await;
+            if let Err(CommitError::RolledBack(_)) = ended {
+                Self::reopen(&mut tx).await;
+                // What cannot be rolled back by word is by the end of its session.
+                let _ = tx.rollback().await;
+            }
+            ended
+        }
+    }
+
+    /// After a body: whether the connection still answers what it is asked, and not what it was asked
+    /// before, where a driver can lose count.
+    #[doc(hidden)]
+    fn is_in_step(conn: &mut Self::Connection) -> impl Future<Output = bool> + Send {
+        let _ = conn;
+        async { true }
+    }
+
+    /// Ends the session of a connection that is out of step and another's to close.
+    #[doc(hidden)]
+    fn hang_up(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send {
+        let _ = conn;
+        async {}
+    }
 
     /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
     #[doc(hidden)]
@@ -131,6 +163,14 @@ pub trait Backend: Database<Connection: Session> {
     /// Whether to try again shortly, because the database itself does not wait where it could.
     #[doc(hidden)]
     fn is_momentary(error: &Error) -> bool;
+
+    /// Whether a refused record may have met a rival's, though the error does not name the record's
+    /// table.
+    #[doc(hidden)]
+    fn may_be_rivals(error: &Error) -> bool {
+        let _ = error;
+        false
+    }
 
     /// An error of a statement, folded by its code.
     #[doc(hidden)]
@@ -158,8 +198,9 @@ pub(super) async fn seal<'c, DB: Backend>(
     match write(&mut *tx, held, entry, undo).await {
         // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction reports
         // success.
-        Ok(Written::Done) => match DB::commit(tx).await {
+        Ok(Written::Done) => match DB::end(&mut tx).await {
             Ok(()) => Sealed::Committed,
+            Err(CommitError::RolledBack(error)) => Sealed::Refused(tx, error),
             Err(error) => Sealed::Failed(error),
         },
         Ok(Written::Rival) => Sealed::Rival(tx),

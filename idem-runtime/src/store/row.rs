@@ -10,6 +10,7 @@ use crate::fingerprint::Fingerprint;
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// The record, if its columns are not all null. `text` reads a column of text.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
 pub(super) fn record<R>(
     row: &R,
     text: fn(&R, &str) -> Result<String, Error>,
@@ -23,14 +24,32 @@ where
     for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
     for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
 {
+    let bytes = |row: &R, column: &str| row.try_get(column).map_err(<R::Database as Backend>::fold);
+    record_by(row, text, bytes)
+}
+
+/// Reads a column of bytes; `None` if it is null.
+type ReadBytes<R> = fn(&R, &str) -> Result<Option<Vec<u8>>, Error>;
+
+/// As [`record`], where bytes have a form of their own: `bytes` reads a column of them.
+pub(super) fn record_by<R>(
+    row: &R,
+    text: fn(&R, &str) -> Result<String, Error>,
+    bytes: ReadBytes<R>,
+) -> Result<Option<Record>, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i16: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i32: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
+{
     let fold = <R::Database as Backend>::fold;
     let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(fold)? else {
         return Ok(None);
     };
-    let fingerprint = match row
-        .try_get::<Option<Vec<u8>>, _>("fingerprint")
-        .map_err(fold)?
-    {
+    let fingerprint = match bytes(row, "fingerprint")? {
         None => None,
         Some(bytes) => Some(Fingerprint::from_bytes(bytes.try_into().map_err(
             |bytes: Vec<u8>| Error::UnknownState {
@@ -51,9 +70,9 @@ where
         codec: row.try_get("codec").map_err(fold)?,
         operation: text(row, "operation")?,
         fingerprint,
-        request: row.try_get("request").map_err(fold)?,
-        result: row.try_get("result").map_err(fold)?,
-        failure: row.try_get("failure").map_err(fold)?,
+        request: bytes(row, "request")?,
+        result: bytes(row, "result")?,
+        failure: bytes(row, "failure")?,
     }))
 }
 
@@ -69,8 +88,8 @@ where
         .map_err(<R::Database as Backend>::fold)
 }
 
-/// A column of text, where it has a type of its own.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+/// A column of text, where a session can change nothing about it.
+#[cfg(feature = "sqlite")]
 pub(super) fn text<R>(row: &R, column: &str) -> Result<String, Error>
 where
     R: Row<Database: Backend>,

@@ -1,6 +1,6 @@
 //! Bodies that swallow a deadlock or a lock's timeout.
 
-use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
 use idem_tests::gate::{self, Gate, Place};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay, pay_whatever};
 use idem_tests::mysql::{Options, Server, Shop, fresh_key};
@@ -95,6 +95,85 @@ async fn a_body_that_swallows_a_deadlock_is_told_so_and_nothing_is_kept() {
         assert_eq!(all, 0);
         let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
         assert!(!paid.replayed());
+    }
+}
+
+/// A deadlock that the body calls a failure for good, with the database's error behind it or without.
+#[derive(Debug, thiserror::Error, Failure)]
+enum Sale {
+    #[error("sold out")]
+    #[failure(permanent, database)]
+    SoldOut(#[source] sqlx::Error),
+    #[error("the shelf is closed")]
+    #[failure(permanent)]
+    Closed,
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Idempotency(#[from] Error),
+    #[error("{}", .0.message)]
+    #[failure(replayed)]
+    Recorded(StoredFailure),
+}
+
+/// Locks account 1, and after the gate asks for account 2.
+#[idempotent(namespace = "sales", failures = "record", skip(hides))]
+async fn sell(
+    tx: &mut MySqlTransaction<'_>,
+    key: &IdempotencyKey,
+    hides: bool,
+) -> Result<i64, Sale> {
+    tx.execute("UPDATE account SET n = n + 1 WHERE id = 1")
+        .await?;
+    gate::pass(key.as_str(), Place::Last).await;
+    let sold = tx
+        .execute("UPDATE account SET n = n + 1 WHERE id = 2")
+        .await;
+    match sold {
+        Ok(_) => Ok(1),
+        Err(_) if hides => Err(Sale::Closed),
+        Err(error) => Err(Sale::SoldOut(error)),
+    }
+}
+
+#[tokio::test]
+async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded_and_its_retry_is_not_advised_against()
+ {
+    for hides in [false, true] {
+        let shop = Shop::open(1).await;
+        shop.run(ACCOUNTS).await;
+        let key = fresh_key();
+        let gate = Gate::at(key.as_str(), Place::Last);
+        let mut other = heavy(&shop).await;
+        let cross = async {
+            gate.entered().await;
+            let crossing = async {
+                other
+                    .execute("UPDATE account SET n = n + 1 WHERE id = 1")
+                    .await
+                    .expect("the other one is the victim");
+            };
+            let release = async {
+                shop.observer().await.until_blocked(1).await;
+                gate.open();
+            };
+            tokio::join!(crossing, release);
+        };
+        let (sold, ()) = tokio::join!(sell(&shop.pool, &key, hides), cross);
+        match sold {
+            // The body's own error, of which nothing is kept.
+            Err(Sale::SoldOut(_)) => assert!(!hides),
+            Err(Sale::Idempotency(error)) => {
+                assert!(hides && error.is_retryable(), "{error:?}");
+                assert!(matches!(error, Error::TransactionLost(_)), "{error:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        other.execute("COMMIT").await.expect("it has won");
+        shop.assert_no_effect(&key).await;
+        drop(gate);
+        let sold = sell(&shop.pool, &key, hides).await;
+        assert!(!sold.expect("the key is fresh").replayed());
     }
 }
 

@@ -11,3 +11,4 @@ mod operations;
 mod rivals;
 mod sessions;
 mod slow;
+mod unfinished;

@@ -12,12 +12,17 @@ const CMD: Pay = Pay { amount: 1 };
 
 /// Pays with `sql` at the end of the body, which must be refused as having ended its transaction.
 async fn refused_as_ended(shop: &Shop, key: &IdempotencyKey, sql: &str) {
-    let refusal = pay_then(&shop.pool, key, &CMD, sql).await;
-    let refusal = refusal.expect_err("the transaction is another").refusal();
+    let refusal = refused_at_the_end(shop, key, sql).await;
     assert!(
         matches!(refusal, Error::TransactionEnded),
         "{sql}: {refusal:?}"
     );
+}
+
+/// Pays with `sql` at the end of the body, which must be refused, and tells why.
+async fn refused_at_the_end(shop: &Shop, key: &IdempotencyKey, sql: &str) -> Error {
+    let refusal = pay_then(&shop.pool, key, &CMD, sql).await;
+    let refusal = refusal.expect_err("the transaction is another").refusal();
     assert_eq!(shop.records(key).await, 0, "{sql}");
     // The pool's only connection is outside any transaction again.
     shop.observer().await.until_no_transaction().await;
@@ -26,6 +31,7 @@ async fn refused_as_ended(shop: &Shop, key: &IdempotencyKey, sql: &str) {
         .await
         .expect("the pool is usable");
     shop.assert_one_effect(&other).await;
+    refusal
 }
 
 /// The body kept its effect by itself, which no library can undo; it gets no record on top.
@@ -80,7 +86,11 @@ async fn a_body_that_moves_the_table_out_of_sight_is_refused_and_nothing_is_kept
     for sql in [empty, another, local, temporary] {
         let shop = Shop::open(1).await;
         let key = fresh_key();
-        refused_as_ended(&shop, &key, sql).await;
+        let refusal = refused_at_the_end(&shop, &key, sql).await;
+        assert!(
+            matches!(refusal, Error::TableMoved { .. }),
+            "{sql}: {refusal:?}"
+        );
         shop.assert_no_effect(&key).await;
         let paid = pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
         assert!(!paid.replayed());

@@ -89,7 +89,8 @@ async fn a_body_that_makes_its_connection_forget_has_done_nothing() {
     let key = fresh_key();
     let paid = pay_then(&shop.pool, &key, &CMD, FORGET).await;
     let refusal = paid.expect_err("the record cannot be written").refusal();
-    assert!(matches!(refusal, Error::Database(_)), "{refusal:?}");
+    assert!(matches!(refusal, Error::StatementsLost(_)), "{refusal:?}");
+    assert!(refusal.is_retryable());
     shop.assert_no_effect(&key).await;
     let paid = pay(&shop.pool, &key, &CMD).await.expect("it is fresh");
     assert!(!paid.replayed());

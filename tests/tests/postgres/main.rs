@@ -2,6 +2,7 @@
 
 mod bodies;
 mod caller_transaction;
+mod commit;
 mod comparison;
 mod conflict;
 mod connections;
@@ -18,7 +19,11 @@ mod link;
 mod nesting;
 mod operations;
 mod pooler;
+mod refusals;
 mod rivals;
 mod rules;
+mod sessions;
+mod statements;
 mod tasks;
 mod terminated;
+mod unfinished;

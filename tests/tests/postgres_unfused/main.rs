@@ -7,6 +7,8 @@
 mod bodies;
 #[path = "../postgres/caller_transaction.rs"]
 mod caller_transaction;
+#[path = "../postgres/commit.rs"]
+mod commit;
 #[path = "../postgres/comparison.rs"]
 mod comparison;
 #[path = "../postgres/conflict.rs"]
@@ -31,11 +33,19 @@ mod link;
 mod nesting;
 #[path = "../postgres/operations.rs"]
 mod operations;
+#[path = "../postgres/refusals.rs"]
+mod refusals;
 #[path = "../postgres/rivals.rs"]
 mod rivals;
 #[path = "../postgres/rules.rs"]
 mod rules;
+#[path = "../postgres/sessions.rs"]
+mod sessions;
+#[path = "../postgres/statements.rs"]
+mod statements;
 #[path = "../postgres/tasks.rs"]
 mod tasks;
 #[path = "../postgres/terminated.rs"]
 mod terminated;
+#[path = "../postgres/unfinished.rs"]
+mod unfinished;

@@ -120,3 +120,56 @@ async fn a_deferred_constraint_refused_at_commit_keeps_nothing() {
         assert_eq!(books.count(&key).await, (1, 1));
     }
 }
+
+/// A temporary table goes with its connection.
+async fn mark(pool: &SqlitePool) {
+    pool.execute("CREATE TEMP TABLE mark (n)")
+        .await
+        .expect("a mark on the pool's only connection");
+}
+
+async fn assert_marked(pool: &SqlitePool) {
+    let found = pool.fetch_all("SELECT * FROM temp.mark").await;
+    found.expect("the connection is the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_rival() {
+    for journal in JOURNALS {
+        let books = Books::open(journal, 1).await;
+        books
+            .execute(
+                "CREATE TABLE refund (payment INTEGER \
+                 REFERENCES payment (id) DEFERRABLE INITIALLY DEFERRED)",
+            )
+            .await;
+        mark(&books.pool).await;
+        for number in 0..200 {
+            let key = key(&format!("{number}"));
+            let call = pay_and(&books.pool, &key, 5, async |tx| {
+                tx.execute("INSERT INTO refund VALUES (-1)").await?;
+                Ok(())
+            });
+            let error = refused(call.await);
+            assert!(matches!(error, Error::CommitFailed(_)), "{error:?}");
+            assert!(!pay(&books.pool, &key, 5).await.expect("paid").replayed());
+        }
+        assert_marked(&books.pool).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_stays_busy_replaces_no_connection() {
+    let books = Books::open(Journal::Rollback, 1).await;
+    let (pool, key) = (hasty(&books), key("a"));
+    mark(&pool).await;
+    let mut conn = books.db.connect().await;
+    for _ in 0..3 {
+        let reader = reading(&mut conn).await;
+        let error = refused(pay(&pool, &key, 5).await);
+        assert!(matches!(error, Error::Busy(_)), "{error:?}");
+        reader.rollback().await.expect("the reader leaves");
+    }
+    assert!(!pay(&pool, &key, 5).await.expect("paid").replayed());
+    assert_marked(&pool).await;
+}

@@ -17,5 +17,6 @@ mod options;
 mod payments;
 mod refusals;
 mod storable;
+mod unfinished;
 mod unfit;
 mod wait;

@@ -127,10 +127,23 @@ impl Session for MySqlConnection {
     }
 
     async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        self.execute(AssertSqlSafe(sql::unmark(&held.ask, undo)))
+        match self
+            .execute(AssertSqlSafe(sql::unmark(&held.ask, undo)))
             .await
-            .map_err(code::fold)?;
-        Ok(())
+        {
+            Ok(_) => Ok(()),
+            // What a body commits leaves its claim for all to see. If that is gone too, everything was
+            // rolled back: by a deadlock, by habit, that the body took for a failure of its own.
+            Err(error) if undo && code::is_no_savepoint(&error) && held.placeholder => {
+                let left = look(self, &held.ask, sql::look_up(&held.ask)).await?;
+                if left.is_claim_of(&held.ask)? {
+                    Err(Error::TransactionEnded)
+                } else {
+                    Err(Error::TransactionLost(error.into()))
+                }
+            }
+            Err(error) => Err(code::fold(error)),
+        }
     }
 
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {

@@ -2,8 +2,10 @@
 
 use sqlx::Row as _;
 use sqlx::mysql::MySqlRow;
+use uuid::Uuid;
 
 use super::super::row;
+use super::super::session::Ask;
 use super::code::fold;
 use crate::error::Error;
 use crate::record::{Record, Timestamp};
@@ -44,6 +46,16 @@ impl Look {
     pub(super) fn is_own_claim(&self) -> Result<bool, Error> {
         let status = self.row.try_get::<Option<i16>, _>("status").map_err(fold)?;
         Ok(status == Some(CLAIM) && self.row.try_get::<i64, _>("own").map_err(fold)? == 1)
+    }
+
+    /// Whether it is the claim of this very attempt.
+    pub(super) fn is_claim_of(&self, ask: &Ask) -> Result<bool, Error> {
+        let status = self.row.try_get::<Option<i16>, _>("status").map_err(fold)?;
+        let attempt = self
+            .row
+            .try_get::<Option<Uuid>, _>("attempt_id")
+            .map_err(fold)?;
+        Ok(status == Some(CLAIM) && attempt == Some(ask.attempt_id.as_uuid()))
     }
 }
 

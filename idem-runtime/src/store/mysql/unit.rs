@@ -72,8 +72,8 @@ impl Backend for MySql {
         Ok(())
     }
 
-    async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
-        tx.commit().await.map_err(|error| {
+    async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
+        MySqlTransactionManager::commit(tx).await.map_err(|error| {
             if code::is_ambiguous(&error) {
                 CommitError::Ambiguous(error)
             } else {

@@ -2,7 +2,7 @@
 //! language.
 
 use sqlx::error::ErrorKind;
-use sqlx::postgres::{PgDatabaseError, PgSeverity};
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 
 use crate::error::Error;
 
@@ -26,8 +26,10 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         "25P01" | "3B001" => Error::TransactionEnded,
         "25006" => Error::ReadOnly(error.into()),
         "40001" | "40P01" => Error::TransactionLost(error.into()),
-        // Lock table full, lock not available, statement cancelled by a timeout.
-        "53200" | "55P03" | "57014" => Error::Busy(error.into()),
+        // Lock not available, statement cancelled by a timeout.
+        "55P03" | "57014" => Error::Busy(error.into()),
+        _ if is_lock_table_full(&error) => Error::LockTableFull(error.into()),
+        _ if is_dead_statement(&error) => Error::StatementsLost(error.into()),
         // The server ended the session for having been idle in its transaction, or for the
         // transaction's length.
         "25P03" | "25P04" => Error::Unavailable(error.into()),
@@ -36,12 +38,45 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
     }
 }
 
+/// As [`fold`], for a statement that reads or writes the record's table, and needs this privilege on it.
+pub(super) fn fold_table(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
+    if is_missing_grant(&error, table) {
+        return Error::PermissionDenied {
+            table: table.to_owned(),
+            privilege,
+            source: error.into(),
+        };
+    }
+    fold(error)
+}
+
+/// As [`fold_table`], for the record: the table was there when the body began.
+pub(super) fn fold_write(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
+    if is_missing_table(&error) {
+        moved(table)
+    } else {
+        fold_table(error, table, privilege)
+    }
+}
+
+/// The table is not where it was when the body began.
+pub(super) fn moved(table: &str) -> Error {
+    let table = table.to_owned();
+    Error::TableMoved { table }
+}
+
+/// What stands for an answer that is another statement's.
+pub(super) fn out_of_step() -> sqlx::Error {
+    sqlx::Error::Protocol("the answer was not that of the statement sent".into())
+}
+
 /// What an error of the statements that begin a unit of work means.
 pub(super) fn fold_begin(error: sqlx::Error) -> Error {
     match sqlstate(&error).as_deref() {
-        // The transaction had begun before: it was aborted, it had read as READ ONLY, or
-        // `sql::begin_plain` said so.
-        Some("25P02" | "25001" | "42704") => Error::AlreadyInTransaction,
+        // The transaction had begun before: it was aborted, or it had read as READ ONLY.
+        Some("25P02" | "25001") if is_own(&error) => Error::AlreadyInTransaction,
+        // `sql::begin_plain` says so.
+        Some("42704") if names(&error, IN_TRANSACTION) => Error::AlreadyInTransaction,
         // A hot standby does not know READ WRITE.
         Some("0A000") => Error::ReadOnly(error.into()),
         _ => fold(error),
@@ -93,15 +128,73 @@ pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
         && schema.is_none_or(|schema| found.schema() == Some(schema))
 }
 
-/// No such table, or no such schema.
-pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
-    sqlstate(error).is_some_and(|code| code == "42P01" || code == "3F000")
+/// A unique violation that may be of a part of the record's table: where a partition has refused the
+/// row, or an index of a table that a trigger writes. The record tells, if there is one now.
+pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
+    sqlstate(error).is_some_and(|code| code == "23505")
 }
 
-/// No such column.
-pub(super) fn is_missing_column(error: &sqlx::Error) -> bool {
-    sqlstate(error).is_some_and(|code| code == "42703")
+/// No such table, or no such schema, in the library's own text.
+pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
+    is_own(error) && sqlstate(error).is_some_and(|code| code == "42P01" || code == "3F000")
 }
+
+/// No such column, likewise.
+pub(super) fn is_missing_column(error: &sqlx::Error) -> bool {
+    is_own(error) && sqlstate(error).is_some_and(|code| code == "42703")
+}
+
+/// The role may not do it, with the record's table or its schema.
+fn is_missing_grant(error: &sqlx::Error, table: &str) -> bool {
+    is_own(error)
+        && sqlstate(error).is_some_and(|code| code == "42501")
+        && table.split('.').any(|name| names(error, name))
+}
+
+/// The server does not know a prepared statement, or no longer runs it: the type of a column that it
+/// returns has changed. That has no SQLSTATE of its own; the place in the server's source, which its
+/// language does not change, tells it from what the server cannot do at all.
+pub(super) fn is_dead_statement(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| match error.code() {
+        "26000" => true,
+        "0A000" => error.routine() == Some("RevalidateCachedQuery"),
+        _ => false,
+    })
+}
+
+/// The table of locks that all sessions share has no room. SQLSTATE 53200 says no more than that some
+/// memory is used up; the hint names the setting, in whatever language.
+fn is_lock_table_full(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| {
+        error.code() == "53200"
+            && error
+                .hint()
+                .is_some_and(|hint| hint.contains("locks_per_transaction"))
+    })
+}
+
+/// Whether a statement of the library's raised this itself, and not a function that it called: a
+/// trigger, a policy, a default.
+pub(super) fn is_own(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| match error.position() {
+        Some(PgErrorPosition::Original(_)) => true,
+        Some(PgErrorPosition::Internal { .. }) => false,
+        None => error.r#where().is_none(),
+    })
+}
+
+/// Whether the error's message has this name in it. Names are the same in every language; nothing else
+/// of a message is looked at.
+pub(super) fn names(error: &sqlx::Error, name: &str) -> bool {
+    database_error(error).is_some_and(|error| error.message().contains(name))
+}
+
+/// Settings that do not exist. Statements that may not go on ask for one: what the server says then
+/// cannot be taken for an error of a trigger or a policy.
+pub(super) const IN_TRANSACTION: &str = "idem.is_in_a_transaction_already";
+pub(super) const CLAIM_GONE: &str = "idem.claim_is_gone";
+pub(super) const TABLE_MOVED: &str = "idem.table_has_moved";
+pub(super) const NOT_WRITTEN: &str = "idem.record_is_not_written";
 
 /// Class 08 (connection) and the shutdowns of class 57P.
 fn is_link(code: &str) -> bool {

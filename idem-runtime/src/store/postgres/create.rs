@@ -17,6 +17,10 @@ impl Migrate for PgConnection {
 
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = self.begin().await.map_err(fold)?;
+        // Whatever the session's default.
+        tx.execute("SET TRANSACTION READ WRITE")
+            .await
+            .map_err(fold)?;
         tx.execute(LOCK).await.map_err(fold)?;
         let missing: bool = Statement::new("SELECT to_regclass($1) IS NULL".to_owned(), false)
             .bind(table)

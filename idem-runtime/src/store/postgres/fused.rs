@@ -18,9 +18,12 @@
 //!
 //! **The record.** The INSERT runs under the witness of the plain path, and *raises* where that would
 //! write nothing: a COMMIT behind a statement that wrote nothing would commit the body without its
-//! record. The claim is still listed in `idem.held`, and the table is the one looked up, whose number
-//! the claim left in `idem.place`; both settings revert with the transaction. It is a plain INSERT:
-//! where a record is replaced, the path is the plain one. The primary key arbitrates.
+//! record. The claim is still listed in `idem.held`, which is asked before the INSERT is even analysed, so
+//! that a body which ended its transaction is told from one that moved the table; and the table is the one
+//! looked up, whose number the claim left in `idem.place`. Both settings revert with the transaction. It is
+//! a plain INSERT: where a record is replaced, the path is the plain one. The primary key arbitrates. Its
+//! answer names the attempt: on a connection that a body has left out of step, no other answer is taken for
+//! it.
 //!
 //! **COMMIT.** `COMMIT AND CHAIN` begins an empty transaction, which the driver takes for the old one
 //! and ends by the ROLLBACK that it sends when a transaction is dropped: with a pooled connection at
@@ -54,7 +57,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, Tran
 
 use super::super::backend::{Fresh, Sealed};
 use super::super::session::{Ask, CommitError, Declined, Entry, Held, Seen};
-use super::{code, seen, sql, verify};
+use super::{code, seen, sql, unit, verify};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::key::hex;
@@ -113,7 +116,9 @@ fn declined(error: sqlx::Error) -> Result<Declined, Error> {
         Some("22007") => Ok(Declined::InFlight),
         Some("26000" | "3F000") => Ok(Declined::Unprepared),
         // The transaction had begun before.
-        Some("42704" | "25001" | "25P02") | None => Err(code::fold_begin(error)),
+        None => Err(code::fold_begin(error)),
+        Some("25001" | "25P02") if code::is_own(&error) => Err(code::fold_begin(error)),
+        Some("42704") if code::names(&error, code::IN_TRANSACTION) => Err(code::fold_begin(error)),
         Some(_) => Ok(Declined::Unfit),
     }
 }
@@ -148,29 +153,34 @@ pub(super) async fn seal<'c>(
     let text = sealing(held, entry, undo);
     // How many statements are still to be done: the INSERT and COMMIT at the end.
     let mut left = 2 + usize::from(undo);
+    let attempt = held.ask.attempt_id.as_uuid().hyphenated().to_string();
+    let mut written = false;
     let failed = {
         let mut answers = tx.fetch_many(sqlx::raw_sql(AssertSqlSafe(text)));
         loop {
             match poll_fn(|context| answers.as_mut().poll_next(context)).await {
                 Some(Ok(Either::Left(_))) => left = left.saturating_sub(1),
-                Some(Ok(Either::Right(_))) => {}
+                Some(Ok(Either::Right(row))) => {
+                    written |= row.try_get(0).is_ok_and(|answer: &str| answer == attempt);
+                }
                 Some(Err(error)) => break Some(error),
                 None => break None,
             }
         }
     };
     match failed {
-        None if left == 0 => Sealed::Committed,
+        None if left == 0 && written => Sealed::Committed,
         None => {
             let error = sqlx::Error::Protocol("COMMIT was not answered".into());
             Sealed::Failed(CommitError::Ambiguous(error))
         }
         Some(error) if code::is_ambiguous(&error) => Sealed::Failed(CommitError::Ambiguous(error)),
-        Some(error) if left <= 1 && code::may_follow_commit(&error) => {
+        Some(error) if written && code::may_follow_commit(&error) => {
             Sealed::Failed(CommitError::Ambiguous(error))
         }
-        Some(error) if left <= 1 => {
-            Sealed::Failed(CommitError::RolledBack(code::fold_commit(error)))
+        Some(error) if written => {
+            unit::begin_again(&mut tx).await;
+            Sealed::Refused(tx, code::fold_commit(error))
         }
         Some(error) if is_useless(&error) => {
             // Handed back, the connection would go on to claim and never to record: it stays armed.
@@ -178,7 +188,7 @@ pub(super) async fn seal<'c>(
             Sealed::Failed(CommitError::RolledBack(code::fold(error)))
         }
         Some(error) if code::is_our_conflict(&error, &held.ask.table) => Sealed::Rival(tx),
-        Some(error) => Sealed::Refused(tx, refusal(error)),
+        Some(error) => Sealed::Refused(tx, refusal(error, &held.ask.table)),
     }
 }
 
@@ -189,14 +199,19 @@ fn is_useless(error: &sqlx::Error) -> bool {
 }
 
 /// Why the record was not written.
-fn refusal(error: sqlx::Error) -> Error {
-    match code::raised(&error).as_deref() {
-        // The witness; or the table is not where it was.
-        Some("42704" | "42P01" | "3F000") => Error::TransactionEnded,
-        // A division by the number of rows.
-        Some("22012") => Error::RecordNotWritten,
-        _ => code::fold(error),
+fn refusal(error: sqlx::Error, table: &str) -> Error {
+    if code::raised(&error).as_deref() == Some("42704") {
+        if code::names(&error, code::CLAIM_GONE) {
+            return Error::TransactionEnded;
+        }
+        if code::names(&error, code::TABLE_MOVED) {
+            return code::moved(table);
+        }
+        if code::names(&error, code::NOT_WRITTEN) {
+            return Error::RecordNotWritten;
+        }
     }
+    code::fold_write(error, table, "INSERT")
 }
 
 fn sealing(held: &Held, entry: &Entry<'_>, undo: bool) -> String {
@@ -206,9 +221,8 @@ fn sealing(held: &Held, entry: &Entry<'_>, undo: bool) -> String {
     if undo {
         let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", ask.savepoint());
     }
-    let attempt = ask.attempt_id;
     let record = &Names::of(&ask.table).record;
-    let _ = write!(text, "EXECUTE {record}('{attempt}','{attempt}',");
+    let _ = write!(text, "EXECUTE {record}({},", sql::attempt_if_held(ask));
     identity(&mut text, ask);
     for value in [
         Some(entry.operation.as_bytes()),
@@ -250,6 +264,10 @@ fn bytes(text: &mut String, value: Option<&[u8]>) {
 /// After a first message that raised because this connection does not know the statements: rolls back,
 /// verifies the table and prepares them. Where that fails, the plain path says why.
 pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), Error> {
+    // Where `DISCARD ALL` took ours it has taken the body's, too.
+    if conn.cached_statements_size() > 0 {
+        conn.clear_cached_statements().await.map_err(code::fold)?;
+    }
     let names = Names::of(table);
     let text = format!(
         "ROLLBACK; SELECT '{table}'::regclass::oid::bigint, \
@@ -338,36 +356,36 @@ fn claim(table: &str) -> String {
     )
 }
 
-/// The plain path's look-up, with bytes as hex whatever the session writes them in.
+/// The plain path's look-up.
 fn look_up(table: &str) -> String {
     format!(
-        "(bytea, bytea, bytea) AS SELECT set_config('bytea_output', 'hex', true), {} \
-         LEFT JOIN {table} AS r ON {KEY}",
+        "(bytea, bytea, bytea) AS SELECT {} LEFT JOIN {table} AS r ON {KEY}",
         sql::seen(table),
     )
 }
 
-/// `$1` the attempt as it stands in `idem.held`, `$2` to `$11` the record: the first of its key, completed
-/// or failed. Each value more is one more for the server to read, at every call.
+/// `$1` to `$10` are the record: the first of its key, completed or failed. Each value more is one more for
+/// the server to read, at every call. Answers the attempt.
 fn record(table: &str) -> String {
     let text = |n| format!("convert_from(${n}, 'UTF8')");
     let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
     format!(
-        "(text, uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
+        "(uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
          AS WITH written AS (INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, \
            fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
-           SELECT clock.now, clock.now + $11 * interval '1 microsecond', $2, 1, \
-             CASE WHEN $10 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
-             {}, {}, {}, {}, $7, $8, $9, $10 \
-           FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock \
-           WHERE CASE WHEN {} AND '{table}'::regclass::oid::text = current_setting('idem.place', true) \
-             THEN true ELSE current_setting('idem.claim_is_gone') IS NULL END \
-           RETURNING 1) SELECT 1 / count(*) FROM written",
+           SELECT clock.now, clock.now + $10 * interval '1 microsecond', $1, 1, \
+             CASE WHEN $9 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
+             {}, {}, {}, {}, $6, $7, $8, $9 \
+           FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
+           WHERE CASE WHEN '{table}'::regclass::oid::text = current_setting('idem.place', true) \
+             THEN true ELSE current_setting('{}') IS NULL END \
+           RETURNING 1) SELECT CASE count(*) WHEN 1 THEN $1::text ELSE current_setting('{}') END FROM written",
+        text(2),
         text(3),
         text(4),
         text(5),
-        text(6),
-        sql::WITNESS,
+        code::TABLE_MOVED,
+        code::NOT_WRITTEN,
     )
 }
 

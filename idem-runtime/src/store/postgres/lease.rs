@@ -1,7 +1,7 @@
 //! Leases on PostgreSQL: each write in a transaction of its own, flushed before it answers.
 
 use sqlx::postgres::{PgConnection, Postgres};
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
@@ -16,7 +16,7 @@ use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Change;
 use crate::record::{AttemptId, CODEC_JSON};
 
-const NOW: &str = "clock_timestamp()";
+const NOW: &str = "pg_catalog.clock_timestamp()";
 const IDENTITY: &str = "namespace = $1 AND scope = $2 AND key = $3";
 
 impl LeaseSession for PgConnection {
@@ -61,7 +61,7 @@ impl LeaseSession for PgConnection {
             "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)"
         });
         let statement = format!(
-            "SELECT r.scope, r.key, {} FROM {} AS r WHERE namespace = $1 AND status = 4 {after} \
+            "SELECT convert_to(r.scope, 'UTF8') AS scope, convert_to(r.key, 'UTF8') AS key, {} FROM {} AS r WHERE namespace = $1 AND status = 4 {after} \
              ORDER BY r.locked_until, r.scope, r.key LIMIT $2",
             sql::COLUMNS,
             page.table,
@@ -77,8 +77,8 @@ impl LeaseSession for PgConnection {
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
                 listed.push(Listed {
-                    scope: row.try_get("scope").map_err(code::fold)?,
-                    key: row.try_get("key").map_err(code::fold)?,
+                    scope: row::text(&row, "scope")?,
+                    key: row::text(&row, "key")?,
                     record,
                 });
             }

@@ -14,8 +14,10 @@ mod fused;
 mod home;
 mod lease;
 mod purge;
+mod row;
 pub(crate) mod sql;
 mod statement;
+mod step;
 mod unit;
 mod verify;
 
@@ -23,8 +25,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
-use super::row;
-use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use super::session::{Ask, Declined, Entry, Held, Seen, Session, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -90,7 +91,10 @@ impl Session for PgConnection {
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let ask = &held.ask;
         let named = keeps_statements(self, ask);
-        let result = Statement::new(sql::write(&ask.table, entry.replaces.is_some()), named)
+        let replaces = entry.replaces.is_some();
+        // A rule on the table forbids to ask for an answer.
+        let answers = ask.declined != Some(Declined::Unpreparable);
+        let statement = Statement::new(sql::write(&ask.table, replaces, answers), named)
             .bind(ask.attempt_id.to_string())
             .bind(held.place)
             .bind(ask.attempt_id.as_uuid())
@@ -112,16 +116,35 @@ impl Session for PgConnection {
             .bind(entry.result)
             .bind(entry.failure)
             .bind(entry.retention)
-            .bind(entry.replaces.map(AttemptId::as_uuid))
-            .execute(&mut *self)
-            .await;
-        match result {
-            Ok(done) if done.rows_affected() == 1 => Ok(Written::Done),
-            Ok(_) => self.why_no_row(held, entry).await,
+            .bind(entry.replaces.map(AttemptId::as_uuid));
+        let written = if answers {
+            let rows = statement.fetch_all(&mut *self).await;
+            rows.and_then(|rows| match &*rows {
+                [] => Ok(false),
+                [row] if row.try_get(0).ok() == Some(ask.attempt_id.as_uuid()) => Ok(true),
+                _ => Err(code::out_of_step()),
+            })
+        } else {
+            match statement.execute(&mut *self).await {
+                Ok(done) if step::is_in_step(self).await.map_err(code::fold)? => {
+                    Ok(done.rows_affected() == 1)
+                }
+                Ok(_) => Err(code::out_of_step()),
+                Err(error) => Err(error),
+            }
+        };
+        match written {
+            Ok(true) => Ok(Written::Done),
+            Ok(false) => self.why_no_row(held, entry).await,
             Err(error) if code::is_our_conflict(&error, &ask.table) => Ok(Written::Rival),
-            // The table is not where it was: the body moved `search_path`, or dropped it.
-            Err(error) if code::is_missing_table(&error) => Err(Error::TransactionEnded),
-            Err(error) => Err(code::fold(error)),
+            Err(error) => {
+                let privilege = if replaces {
+                    "SELECT, INSERT, UPDATE"
+                } else {
+                    "INSERT"
+                };
+                Err(code::fold_write(error, &ask.table, privilege))
+            }
         }
     }
 
@@ -160,26 +183,23 @@ impl Own for PgConnection {
         Ok(())
     }
 
-    /// The INSERT wrote nothing and failed at nothing: the witness, a rival's newer record, or a
-    /// trigger.
+    /// The INSERT wrote nothing and failed at nothing: the witness, another table, a rival's newer
+    /// record, or a trigger.
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
-        let ours: bool = Statement::new(sql::witness(&held.ask.table), false)
+        let table = &held.ask.table;
+        let row = Statement::new(sql::witness(table), false)
             .bind(held.ask.attempt_id.to_string())
             .bind(held.place)
             .fetch_one(self)
             .await
-            .and_then(|row| row.try_get(0))
-            .map_err(|error| {
-                if code::is_missing_table(&error) {
-                    Error::TransactionEnded
-                } else {
-                    code::fold(error)
-                }
-            })?;
-        match (ours, entry.replaces) {
-            (false, _) => Err(Error::TransactionEnded),
-            (true, Some(_)) => Ok(Written::Rival),
-            (true, None) => Err(Error::RecordNotWritten),
+            .map_err(|error| code::fold_write(error, table, "INSERT"))?;
+        let ours: bool = row.try_get(0).map_err(code::fold)?;
+        let in_place: bool = row.try_get(1).map_err(code::fold)?;
+        match (ours, in_place, entry.replaces) {
+            (false, ..) => Err(Error::TransactionEnded),
+            (true, false, _) => Err(code::moved(table)),
+            (true, true, Some(_)) => Ok(Written::Rival),
+            (true, true, None) => Err(Error::RecordNotWritten),
         }
     }
 }
@@ -195,6 +215,20 @@ fn keeps_statements(conn: &PgConnection, ask: &Ask) -> bool {
 
 /// The look-up, and the claims held in this transaction.
 async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
+    match look_once(conn, ask).await {
+        // Outside a transaction nothing is lost by it, and the statement is prepared anew.
+        Err(lost @ Error::StatementsLost(_)) if !conn.is_in_transaction() => {
+            match look_once(conn, ask).await {
+                // There was one that sqlx does not know of.
+                Err(Error::TransactionAborted) => Err(lost),
+                again => again,
+            }
+        }
+        seen => seen,
+    }
+}
+
+async fn look_once(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Error> {
     let named = keeps_statements(conn, ask);
     let row = Statement::new(sql::look_up(&ask.table), named)
         .bind(ask.identity.namespace())
@@ -209,7 +243,7 @@ async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String), Erro
             } else if code::is_missing_column(&error) {
                 SchemaFault::Columns { table }.into()
             } else {
-                code::fold(error)
+                code::fold_table(error, &table, "SELECT")
             }
         })?;
     seen(&row)

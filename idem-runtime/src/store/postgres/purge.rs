@@ -16,9 +16,16 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 /// The clock is asked once, by a query of its own: the value of a volatile function is no condition of
 /// an index, and the last batch of each sweep would read every record that has not expired.
 pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> Result<u64, Error> {
+    // In one message with its statement: outside a transaction, of that one alone; in the caller's, it has
+    // been said or is too late.
+    let begin = if conn.is_in_transaction() {
+        ""
+    } else {
+        "SET TRANSACTION READ WRITE; "
+    };
     let statement = format!(
-        "WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= (SELECT clock_timestamp()) \
+        "{begin}WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
+         WHERE status IN (1, 2, 5) AND expires_at <= (SELECT pg_catalog.clock_timestamp()) \
          ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) \
          DELETE FROM {table} AS r USING spent \
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
@@ -57,10 +64,13 @@ pub(super) async fn leading(
 }
 
 fn fold(table: &str, error: sqlx::Error) -> Error {
-    if code::is_missing_table(&error) {
+    if code::raised(&error).as_deref() == Some("25001") {
+        // A transaction that sqlx does not know of has read as READ ONLY.
+        Error::ReadOnly(error.into())
+    } else if code::is_missing_table(&error) {
         let table = table.to_owned();
         SchemaFault::TableMissing { table }.into()
     } else {
-        code::fold(error)
+        code::fold_table(error, table, "SELECT, DELETE")
     }
 }

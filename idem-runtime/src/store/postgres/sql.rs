@@ -1,6 +1,9 @@
 //! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
+//!
+//! The clock is asked for by its schema: a `search_path` may put another one before it.
 
 use super::super::session::{Ask, Declined};
+use super::code::{CLAIM_GONE, IN_TRANSACTION};
 use crate::fast_check;
 
 /// BEGIN, the witness and the lock, in one round trip.
@@ -11,7 +14,9 @@ use crate::fast_check;
 pub(super) fn begin(ask: &Ask) -> String {
     match ask.declined {
         // What the fused path began, it left aborted.
-        Some(Declined::Unprepared | Declined::Unfit) => begin_by("ROLLBACK; BEGIN READ WRITE", ask),
+        Some(Declined::Unprepared | Declined::Unpreparable | Declined::Unfit) => {
+            begin_by("ROLLBACK; BEGIN READ WRITE", ask)
+        }
         _ => begin_by("BEGIN READ WRITE", ask),
     }
 }
@@ -24,7 +29,7 @@ pub(super) fn begin_lease(ask: &Ask) -> String {
 
 /// BEGIN of a lease's later writes; it fails inside a transaction begun before.
 pub(super) fn begin_alter() -> String {
-    format!("{BEGIN_LEASE}; {BEGUN_HERE}; {DURABLE}")
+    format!("{BEGIN_LEASE}; {}; {DURABLE}", begun_here())
 }
 
 const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -35,7 +40,7 @@ const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_sett
 
 fn begin_by(begin: &str, ask: &Ask) -> String {
     let claim = lock(ask);
-    format!("{begin}; SELECT CASE WHEN now() = statement_timestamp() THEN {claim} END")
+    format!("{begin}; SELECT CASE WHEN {BEGUN_NOW} THEN {claim} END")
 }
 
 /// Asks for the lock, and makes the setting that says whose it is.
@@ -60,11 +65,15 @@ fn try_lock(ask: &Ask) -> String {
 /// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction
 /// begun before: that one's writes would be committed with the body's.
 pub(super) fn begin_plain() -> String {
-    format!("BEGIN READ WRITE; {BEGUN_HERE}")
+    format!("BEGIN READ WRITE; {}", begun_here())
 }
 
-const BEGUN_HERE: &str = "SELECT CASE WHEN now() <> statement_timestamp() THEN \
-     current_setting('idem.is_in_a_transaction_already') END";
+fn begun_here() -> String {
+    format!("SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') END")
+}
+
+/// Whether the transaction began with this message.
+const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
 
 /// The beginning of the fused path. It fails as [`begin_plain`] does inside a transaction begun before,
 /// and if the lock is another's.
@@ -75,8 +84,7 @@ pub(super) fn begin_fresh(ask: &Ask) -> String {
     let lock = try_lock(ask);
     format!(
         "BEGIN READ WRITE; SET LOCAL idem.held = '{mark}:{attempt_id},'; \
-         SELECT CASE WHEN now() <> statement_timestamp() \
-         THEN current_setting('idem.is_in_a_transaction_already') WHEN NOT {lock} \
+         SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') WHEN NOT {lock} \
          THEN ('idem: the key is in flight' || left(current_setting('idem.held'), 0))::timestamptz::text END"
     )
 }
@@ -109,7 +117,8 @@ pub(super) fn release() -> String {
 pub(super) const COLUMNS: &str = "(extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at, \
      CASE WHEN isfinite(r.expires_at) THEN (extract(epoch FROM r.expires_at) * 1000000)::bigint END AS expires_at, \
      (extract(epoch FROM r.locked_until) * 1000000)::bigint AS locked_until, \
-     r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
+     r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, \
+     convert_to(r.operation, 'UTF8') AS operation, r.fingerprint, \
      r.request, r.result, r.failure";
 
 /// The look-up. One row always: what the session knows, and the record's columns or nulls.
@@ -127,7 +136,7 @@ pub(super) fn seen(table: &str) -> String {
          coalesce(current_setting('idem.verified', true), '') AS verified, \
          current_setting('transaction_isolation') AS isolation, \
          '{table}'::regclass::oid::bigint AS place, \
-         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
+         (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
          FROM (VALUES (1)) AS one (n)"
     )
 }
@@ -135,13 +144,14 @@ pub(super) fn seen(table: &str) -> String {
 /// The record, as the last statement before COMMIT.
 ///
 /// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement
-/// compares it again with what was seen; a rival that was quicker leaves nothing to do.
-pub(super) fn write(table: &str, replaces: bool) -> String {
+/// compares it again with what was seen; a rival that was quicker leaves nothing to do. Where it can, its
+/// answer names the attempt: it cannot be that of another statement.
+pub(super) fn write(table: &str, replaces: bool, answers: bool) -> String {
     let mut text = format!(
         "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT clock.now, clock.now + $16 * interval '1 microsecond', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 \
-         FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock \
+         FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
          WHERE {WITNESS} AND '{table}'::regclass::oid::bigint = $2 AND ($17::uuid IS NULL) = {}",
         !replaces,
     );
@@ -152,17 +162,29 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
              attempt = excluded.attempt, status = excluded.status, fingerprint_version = excluded.fingerprint_version, \
              codec = excluded.codec, operation = excluded.operation, fingerprint = excluded.fingerprint, \
              request = excluded.request, result = excluded.result, failure = excluded.failure \
-             WHERE r.attempt_id = $17 AND (r.status = 5 OR r.expires_at <= clock_timestamp())",
+             WHERE r.attempt_id = $17 AND (r.status = 5 OR r.expires_at <= pg_catalog.clock_timestamp())",
         );
+    }
+    if answers {
+        text.push_str(" RETURNING $3");
     }
     text
 }
 
-/// Whether the claim is still held and the table still the one seen.
+/// Whether the claim is still held, and whether the table is still the one seen.
 pub(super) fn witness(table: &str) -> String {
-    format!("SELECT {WITNESS} AND '{table}'::regclass::oid::bigint = $2")
+    format!("SELECT {WITNESS}, '{table}'::regclass::oid::bigint = $2")
 }
 
 /// `$1` is the attempt.
-pub(super) const WITNESS: &str =
-    "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
+const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
+
+/// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
+/// that nothing but values stands between quotes.
+pub(super) fn attempt_if_held(ask: &Ask) -> String {
+    let attempt = ask.attempt_id;
+    format!(
+        "(CASE WHEN strpos(current_setting($$idem.held$$,true),'{attempt}')>0 THEN '{attempt}' \
+         ELSE current_setting($${CLAIM_GONE}$$) END)::uuid"
+    )
+}

@@ -5,75 +5,107 @@
 //! without a name and ask for the answer by a second message; outside a transaction the pooler may
 //! hand that one to another server connection, which knows no such statement, or somebody else's.
 
-use std::fmt::Write as _;
-
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow, Postgres};
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Encode, Error, Executor as _, Type};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Connection as _, Error, Executor as _, error::BoxDynError,
+};
 use uuid::Uuid;
 
+use super::code;
+use crate::key::hex;
+
 /// `$1` and on are the values, in the order in which they are bound.
-pub(super) enum Statement<'q> {
-    Named(Query<'q, Postgres, PgArguments>),
-    Spliced { text: String, literals: Vec<String> },
+///
+/// A text goes as bytes either way, and is decoded by the server: what encoding a session reads its
+/// client's text in is a setting (`client_encoding`), and two sessions would store one key as two.
+pub(super) struct Statement {
+    text: String,
+    /// What stands in the places of the values.
+    places: Vec<String>,
+    /// The values themselves, if they are sent beside the text.
+    arguments: Option<Result<PgArguments, BoxDynError>>,
 }
 
-impl<'q> Statement<'q> {
+impl Statement {
     pub(super) fn new(text: String, named: bool) -> Self {
-        if named {
-            Self::Named(sqlx::query(AssertSqlSafe(text)))
-        } else {
-            Self::Spliced {
-                text,
-                literals: Vec::new(),
-            }
+        Self {
+            text,
+            places: Vec::new(),
+            arguments: named.then(|| Ok(PgArguments::default())),
         }
     }
 
-    pub(super) fn bind<T>(self, value: T) -> Self
-    where
-        T: Literal + Encode<'q, Postgres> + Type<Postgres> + 'q,
-    {
-        match self {
-            Self::Named(query) => Self::Named(query.bind(value)),
-            Self::Spliced { text, mut literals } => {
-                literals.push(value.literal());
-                Self::Spliced { text, literals }
+    pub(super) fn bind(mut self, value: impl Value) -> Self {
+        let place = match &mut self.arguments {
+            None => value.literal(),
+            Some(arguments) => {
+                let place = value.place(self.places.len() + 1);
+                if let Ok(list) = arguments
+                    && let Err(refused) = value.add_to(list)
+                {
+                    *arguments = Err(refused);
+                }
+                place
             }
-        }
+        };
+        self.places.push(place);
+        self
     }
 
     /// The one row.
     pub(super) async fn fetch_one(self, conn: &mut PgConnection) -> Result<PgRow, Error> {
-        match self {
-            Self::Named(query) => query.fetch_one(conn).await,
-            Self::Spliced { text, literals } => {
-                let text = splice(&text, &literals);
-                conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await
-            }
-        }
+        let answer = match self.ready() {
+            Ready::Named(query) => query.fetch_one(&mut *conn).await,
+            Ready::Text(text) => conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
     }
 
     /// All rows.
     pub(super) async fn fetch_all(self, conn: &mut PgConnection) -> Result<Vec<PgRow>, Error> {
-        match self {
-            Self::Named(query) => query.fetch_all(conn).await,
-            Self::Spliced { text, literals } => {
-                let text = splice(&text, &literals);
-                conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await
-            }
-        }
+        let answer = match self.ready() {
+            Ready::Named(query) => query.fetch_all(&mut *conn).await,
+            Ready::Text(text) => conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
     }
 
     pub(super) async fn execute(self, conn: &mut PgConnection) -> Result<PgQueryResult, Error> {
-        match self {
-            Self::Named(query) => query.execute(conn).await,
-            Self::Spliced { text, literals } => {
-                let text = splice(&text, &literals);
-                conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await
+        let answer = match self.ready() {
+            Ready::Named(query) => query.execute(&mut *conn).await,
+            Ready::Text(text) => conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
+    }
+
+    fn ready(self) -> Ready {
+        let text = splice(&self.text, &self.places);
+        match self.arguments {
+            Some(arguments) => {
+                Ready::Named(sqlx::__query_with_result(AssertSqlSafe(text), arguments))
             }
+            None => Ready::Text(text),
         }
     }
+}
+
+enum Ready {
+    Named(Query<'static, Postgres, PgArguments>),
+    Text(String),
+}
+
+/// Forgets all statements that the driver keeps for this connection if the server knows them no more
+/// (`DISCARD ALL`, `DEALLOCATE ALL`) or will not run them any more (a column has another type): each is
+/// prepared anew when it is next asked for. Otherwise every later call here would fail alike.
+async fn forget_dead<T>(conn: &mut PgConnection, answer: Result<T, Error>) -> Result<T, Error> {
+    if let Err(error) = &answer
+        && code::is_dead_statement(error)
+    {
+        // A link that fails here fails whoever uses it next.
+        let _ = conn.clear_cached_statements().await;
+    }
+    answer
 }
 
 /// Puts the values in the places of `$1` and on. The text is the library's own; it has no other
@@ -98,60 +130,73 @@ fn splice(text: &str, literals: &[String]) -> String {
     spliced
 }
 
-/// A value as SQL text: integers and hex, for which no setting of the server changes the reading.
-pub(super) trait Literal {
+/// A value of a statement.
+pub(super) trait Value {
+    /// The value as SQL text: integers and hex, for which no setting of the server changes the reading.
     fn literal(&self) -> String;
+
+    /// What stands for the value number `number` where it is sent beside the text.
+    fn place(&self, number: usize) -> String {
+        format!("${number}")
+    }
+
+    /// Adds it to the values that are sent beside the text.
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError>;
 }
 
-impl Literal for &str {
+impl Value for &str {
     fn literal(&self) -> String {
         format!(
             "convert_from({}, 'UTF8')",
             bytes_literal(Some(self.as_bytes()))
         )
     }
+
+    fn place(&self, number: usize) -> String {
+        format!("convert_from(${number}, 'UTF8')")
+    }
+
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+        arguments.add(self.as_bytes())
+    }
 }
 
-impl Literal for String {
+impl Value for String {
     fn literal(&self) -> String {
         self.as_str().literal()
     }
-}
 
-impl Literal for i16 {
-    fn literal(&self) -> String {
-        format!("({self})::smallint")
+    fn place(&self, number: usize) -> String {
+        self.as_str().place(number)
+    }
+
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+        self.as_str().add_to(arguments)
     }
 }
 
-impl Literal for i32 {
-    fn literal(&self) -> String {
-        format!("({self})::integer")
-    }
+macro_rules! sent_as_it_is {
+    ($($type:ty: |$value:ident| $literal:expr;)*) => {
+        $(impl Value for $type {
+            fn literal(&self) -> String {
+                let $value = *self;
+                $literal
+            }
+
+            fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+                arguments.add(self)
+            }
+        })*
+    };
 }
 
-impl Literal for i64 {
-    fn literal(&self) -> String {
-        format!("({self})::bigint")
-    }
-}
-
-impl Literal for Option<&[u8]> {
-    fn literal(&self) -> String {
-        bytes_literal(*self)
-    }
-}
-
-impl Literal for Uuid {
-    fn literal(&self) -> String {
-        format!("'{}'::uuid", self.hyphenated())
-    }
-}
-
-impl Literal for Option<Uuid> {
-    fn literal(&self) -> String {
-        self.map_or_else(|| "NULL::uuid".to_owned(), |uuid| uuid.literal())
-    }
+sent_as_it_is! {
+    i16: |value| format!("({value})::smallint");
+    i32: |value| format!("({value})::integer");
+    i64: |value| format!("({value})::bigint");
+    Uuid: |value| format!("'{}'::uuid", value.hyphenated());
+    Option<&[u8]>: |value| bytes_literal(value);
+    Option<Uuid>: |value| value.map_or_else(|| "NULL::uuid".to_owned(), |uuid| uuid.literal());
 }
 
 fn bytes_literal(bytes: Option<&[u8]>) -> String {
@@ -160,17 +205,14 @@ fn bytes_literal(bytes: Option<&[u8]>) -> String {
     };
     let mut text = String::with_capacity(2 * bytes.len() + 16);
     text.push_str("decode('");
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
+    hex::push_lower(&mut text, bytes);
     text.push_str("', 'hex')");
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Literal as _, splice};
+    use super::{Value as _, splice};
 
     #[test]
     fn values_stand_in_their_places_and_are_not_read_again() {

@@ -1,12 +1,13 @@
 //! Units of work on PostgreSQL: begin, join, mark, commit.
 
-use sqlx::postgres::{PgConnection, Postgres};
+use sqlx::postgres::{PgConnection, PgTransactionManager, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Fresh, Opened, Sealed, seal};
 use super::super::session::{Ask, CommitError, Declined, Entry, Held, Home, Seen, Session as _};
 use super::super::unbroken::Unbroken;
-use super::{code, fused, home, look, purge, sql};
+use super::{code, fused, home, look, purge, sql, step};
 use crate::error::Error;
 use crate::outcome::Lock;
 
@@ -19,7 +20,7 @@ impl Backend for Postgres {
         match ask.declined {
             Some(Declined::Recorded | Declined::InFlight) => fused::look(conn, ask).await,
             Some(Declined::Unprepared) => fused::prepare(conn, &ask.table).await.map(|()| None),
-            Some(Declined::Unfit) | None => Ok(None),
+            Some(Declined::Unpreparable | Declined::Unfit) | None => Ok(None),
         }
     }
 
@@ -75,7 +76,20 @@ impl Backend for Postgres {
         // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
         // either.
         tx.execute("SAVEPOINT idem_end").await.map_err(code::fold)?;
-        Ok(())
+        match step::is_in_step(tx).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(code::fold(code::out_of_step())),
+            Err(error) => Err(code::fold(error)),
+        }
+    }
+
+    async fn is_in_step(conn: &mut PgConnection) -> bool {
+        // What a dead link does not answer, nobody reads later.
+        step::is_in_step(conn).await.unwrap_or(true)
+    }
+
+    async fn hang_up(conn: &mut PgConnection) {
+        step::hang_up(conn).await;
     }
 
     async fn seal<'c>(
@@ -90,26 +104,41 @@ impl Backend for Postgres {
         seal(tx, held, entry, undo).await
     }
 
-    async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
-        tx.commit().await.map_err(|error| {
-            if code::is_ambiguous(&error) {
-                return CommitError::Ambiguous(error);
-            }
-            CommitError::RolledBack(code::fold_commit(error))
-        })
+    async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
+        let Err(error) = PgTransactionManager::commit(tx).await else {
+            return Ok(());
+        };
+        if code::is_ambiguous(&error) {
+            return Err(CommitError::Ambiguous(error));
+        }
+        begin_again(tx).await;
+        Err(CommitError::RolledBack(code::fold_commit(error)))
     }
 
     async fn sweep(conn: &mut PgConnection, table: &str, limit: u32) -> Result<Option<u64>, Error> {
         purge::leading(conn, table, limit).await
     }
 
-    fn is_momentary(_: &Error) -> bool {
-        false
+    fn is_momentary(error: &Error) -> bool {
+        // A lease's claim takes another connection, or this one with its statements prepared anew.
+        matches!(error, Error::StatementsLost(_))
+    }
+
+    fn may_be_rivals(error: &Error) -> bool {
+        matches!(error, Error::Database(error) if code::is_conflict(error.as_sqlx()))
     }
 
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
     }
+}
+
+/// After a COMMIT that was refused: begins an empty transaction, for the driver still counts on one and
+/// will end it. ROLLBACK of none would be answered by a warning. When this is answered, the refused one
+/// has let go of its locks.
+pub(super) async fn begin_again(tx: &mut Transaction<'_, Postgres>) {
+    // A link that fails here fails the ROLLBACK as well.
+    let _ = tx.execute("BEGIN").await;
 }
 
 /// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.

@@ -123,11 +123,10 @@ impl Backend for Sqlite {
         Ok(())
     }
 
-    async fn commit(tx: Transaction<'_, Self>) -> Result<(), CommitError> {
-        // Readers (rollback journal) are waited for by the driver's busy handler, and what fails is
-        // rolled back by the driver: its COMMIT alone keeps its count of transactions right
-        // wherever this future is dropped.
-        tx.commit().await.map_err(|error| {
+    async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
+        // Readers (rollback journal) are waited for by the driver's busy handler. The driver's COMMIT
+        // alone keeps its count of transactions right wherever this future is dropped.
+        SqliteTransactionManager::commit(tx).await.map_err(|error| {
             let refusal: fn(DatabaseError) -> Error = if code::is_busy(&error) {
                 Error::Busy
             } else if code::is_constraint(&error) {

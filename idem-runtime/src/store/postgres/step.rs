@@ -1,0 +1,75 @@
+//! Is a connection's answer the answer to what it was asked?
+//!
+//! A COPY that was neither finished nor aborted, one whose stream was not read to its end, and one that
+//! the server refused leave answers behind that the driver does not count (sqlx 0.9). From then on each
+//! statement gets the answer of one before it.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
+use uuid::Uuid;
+
+use super::code;
+
+/// Asks for a random word and says whether it comes back. Sends nothing that changes anything.
+///
+/// A statement that the driver has queued, and does count, may fail first: a ROLLBACK where there is
+/// nothing to roll back. So an error is no answer yet.
+pub(super) async fn is_in_step(conn: &mut PgConnection) -> Result<bool, Error> {
+    for _ in 0..TRIES {
+        let word = Uuid::new_v4().simple().to_string();
+        let asked = AssertSqlSafe(format!("SELECT '{word}'"));
+        let error = match conn.fetch_optional(sqlx::raw_sql(asked)).await {
+            Ok(row) => {
+                let answer = row.and_then(|row| row.try_get::<String, _>(0).ok());
+                return Ok(answer == Some(word));
+            }
+            Err(error) => error,
+        };
+        if is_lost(&error) {
+            return Err(error);
+        }
+        if code::raised(&error).as_deref() == Some("25P02") && is_refused_by_name(conn).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+const TRIES: u32 = 3;
+
+/// The same in an aborted transaction, where nothing is answered but what cannot even be parsed: the
+/// server says at which word.
+async fn is_refused_by_name(conn: &mut PgConnection) -> Result<bool, Error> {
+    let word = format!("idem_{}", Uuid::new_v4().simple());
+    let asked = AssertSqlSafe(word.clone());
+    match conn.execute(sqlx::raw_sql(asked)).await {
+        Ok(_) => Ok(false),
+        Err(error) if is_lost(&error) => Err(error),
+        Err(error) => Ok(code::names(&error, &word)),
+    }
+}
+
+/// Whether the link is gone; not, whether the driver has not understood an answer.
+fn is_lost(error: &Error) -> bool {
+    code::is_ambiguous(error) && !matches!(error, Error::Protocol(_))
+}
+
+/// Ends the session, where the connection is another's to close: whoever uses it next learns that it is
+/// gone, and does not get an answer that is not his.
+pub(super) async fn hang_up(conn: &mut PgConnection) {
+    // Each reads one answer of those that are left; the last is the server's farewell. A role that may
+    // not end its own session does not come to it.
+    for _ in 0..MOST_ANSWERS {
+        let asked = "ROLLBACK; SELECT pg_terminate_backend(pg_backend_pid())";
+        let Err(error) = conn.execute(sqlx::raw_sql(asked)).await else {
+            continue;
+        };
+        if is_lost(&error) {
+            return;
+        }
+    }
+}
+
+/// How many answers may be left before a session that does not end is given up: one row each of a COPY
+/// whose stream was not read.
+const MOST_ANSWERS: u32 = 1_000;

@@ -1,0 +1,74 @@
+//! Bodies that leave a statement half-way: nobody gets an answer that is not his.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use idem_runtime::{IdempotencyKey, idempotent};
+use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay};
+use idem_tests::mysql::{Shop, fresh_key};
+use sqlx::Executor as _;
+use sqlx::mysql::MySqlTransaction;
+
+const CMD: Pay = Pay { amount: 1 };
+
+/// Leaves rows that are not all read, or a query that is given up before it is answered; prepared, if it is
+/// read from, or as text.
+#[idempotent(
+    namespace = "payments",
+    operation = "pay",
+    skip(reads, prepared, fails)
+)]
+async fn pay_and_leave(
+    tx: &mut MySqlTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+    reads: bool,
+    prepared: bool,
+    fails: bool,
+) -> Result<Paid, PayError> {
+    let paid = charge(tx, key, cmd).await?;
+    let numbers = "SELECT seq FROM seq_1_to_10000";
+    let mut rows = if prepared {
+        tx.fetch(sqlx::query(numbers))
+    } else {
+        tx.fetch(sqlx::raw_sql(numbers))
+    };
+    let row = poll_fn(|context| match rows.as_mut().poll_next(context) {
+        Poll::Pending if !reads => Poll::Ready(None),
+        polled => polled,
+    })
+    .await;
+    assert!(!reads || row.is_some_and(|row| row.is_ok()));
+    drop(rows);
+    if fails {
+        return Err(PayError::BankDown);
+    }
+    Ok(paid)
+}
+
+#[tokio::test]
+async fn what_a_body_leaves_unread_is_no_fault_of_its_and_nobody_elses_answer() {
+    let shop = Shop::open(1).await;
+    let halves = [(true, true), (true, false), (false, false)];
+    for ((reads, prepared), fails) in halves
+        .into_iter()
+        .flat_map(|half| [false, true].map(|fails| (half, fails)))
+    {
+        let at = format!("read: {reads}, prepared: {prepared}, failed: {fails}");
+        let key = fresh_key();
+        let paid = pay_and_leave(&shop.pool, &key, &CMD, reads, prepared, fails).await;
+        assert_eq!(paid.is_err(), fails, "{at}: {paid:?}");
+        for word in 0..5_i64 {
+            let answer: i64 = sqlx::query_scalar("SELECT CAST(? AS SIGNED)")
+                .bind(word)
+                .fetch_one(&shop.pool)
+                .await
+                .unwrap_or_else(|error| panic!("{at}: {error}"));
+            assert_eq!(answer, word, "{at}");
+        }
+        let again = pay(&shop.pool, &key, &CMD).await;
+        let again = again.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+        assert_eq!(again.replayed(), !fails, "{at}");
+        shop.assert_one_effect(&key).await;
+    }
+}
