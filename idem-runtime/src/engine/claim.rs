@@ -316,7 +316,7 @@ pub(super) fn depth<DB: Backend>(conn: &DB::Connection) -> usize {
 /// ended was only a savepoint that a body left, the unit stays armed.
 pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) {
     let outermost = depth::<DB>(&tx) <= 1;
-    if tx.rollback().await.is_ok() && outermost {
+    if DB::roll_back(tx).await.is_ok() && outermost {
         state.armed = false;
     }
 }

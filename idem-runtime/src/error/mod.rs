@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use self::database::DatabaseError;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::mismatch::Mismatch;
-pub use self::schema::SchemaFault;
+pub use self::schema::{SchemaFault, SchemaFinding};
 use crate::failure::StoredFailure;
 
 /// What the library refuses or cannot do.

@@ -120,6 +120,15 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn commit(tx: Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
 
+    /// ROLLBACK of a unit of work begun by [`Backend::open`] or [`Backend::open_plain`], or to the
+    /// savepoint of one that was joined.
+    #[doc(hidden)]
+    fn roll_back(
+        tx: Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        tx.rollback()
+    }
+
     /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
     #[doc(hidden)]
     fn sweep(

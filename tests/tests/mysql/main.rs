@@ -2,6 +2,7 @@
 
 mod bodies;
 mod caller;
+mod counter;
 mod deadlock;
 mod dropped;
 mod killed;

@@ -16,7 +16,7 @@ use super::super::lease::{
     LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, decided,
 };
 use super::super::session::{Ask, CommitError, Entry};
-use super::{code, fits, peek, row, rows, sql};
+use super::{alone, code, fits, peek, row, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Sighting};
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -71,7 +71,7 @@ impl LeaseSession for MySqlConnection {
     }
 
     async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
-        let found = rows(self, sql::unknown(page))
+        let found = alone(self, sql::unknown(page))
             .await
             .map_err(|error| code::fold_table(error, page.table))?;
         let mut listed = Vec::with_capacity(found.len());
@@ -147,13 +147,13 @@ async fn end<T>(
     match done {
         Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
-            let ended = tx.rollback().await;
+            let ended = MySql::roll_back(tx).await;
             ended.map_err(|error| CommitError::RolledBack(code::fold(error)))?;
             Ok(answer)
         }
         Err(error) => {
             // What cannot be rolled back by word is by the end of its session.
-            let _ = tx.rollback().await;
+            let _ = MySql::roll_back(tx).await;
             Err(CommitError::RolledBack(error))
         }
     }

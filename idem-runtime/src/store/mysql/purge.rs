@@ -1,7 +1,7 @@
 //! Deleting what has expired, in batches that stand in nobody's way.
 
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Executor as _, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::{code, rows, sql};
 use crate::error::Error;
@@ -12,7 +12,14 @@ pub(super) async fn batch(
     table: &str,
     limit: u32,
 ) -> Result<u64, Error> {
-    run(conn, table, sql::purge(table, limit)).await
+    let text = sql::purge(table, limit);
+    if !conn.is_in_transaction() {
+        match run(conn, table, sql::alone(&text)).await {
+            Err(Error::AlreadyInTransaction) => {}
+            done => return done,
+        }
+    }
+    run(conn, table, text).await
 }
 
 /// One batch in a transaction of its own, if no other session of this server has the lead.
@@ -27,7 +34,7 @@ pub(super) async fn leading(
 ) -> Result<Option<u64>, Error> {
     // At most 64 characters; the name covers the database as well.
     let name = format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))");
-    let lead = rows(conn, format!("SELECT GET_LOCK({name}, 0) AS lead"))
+    let lead = rows(conn, format!("SELECT GET_LOCK({name}, 0) AS lead LIMIT 1"))
         .await
         .map_err(code::fold)?;
     let leads = match lead.first() {
