@@ -1,5 +1,6 @@
 //! The laws of the attribute and the engine on SQLite.
 
+mod attached;
 mod bodies;
 mod caller;
 mod commit;

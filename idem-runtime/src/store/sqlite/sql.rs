@@ -67,8 +67,9 @@ pub(super) fn look_up(table: &str) -> String {
 }
 
 /// The record, as the last statement before COMMIT. Where a spent record is replaced, the same
-/// statement compares it again with what was seen.
-pub(super) fn write(table: &str, replaces: bool) -> String {
+/// statement compares it again with what was seen. It writes nothing if `alone` and there are other
+/// files beside the main one.
+pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     let (conflict, guard) = if replaces {
         (
             "ON CONFLICT (namespace, scope, key) DO UPDATE SET created_at = excluded.created_at, \
@@ -81,11 +82,16 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
     } else {
         ("", String::new())
     };
+    let alone = if alone {
+        "AND NOT EXISTS (SELECT 1 FROM pragma_database_list WHERE seq > 1)"
+    } else {
+        ""
+    };
     format!(
         "INSERT OR ABORT INTO {} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT {NOW}, {NOW} + ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 \
-         WHERE (?15 IS NULL) = {} {conflict}{guard}",
+         WHERE (?15 IS NULL) = {} {alone} {conflict}{guard}",
         full(table),
         u8::from(!replaces),
     )
