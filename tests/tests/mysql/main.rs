@@ -10,4 +10,5 @@ mod link;
 mod nesting;
 mod rivals;
 mod sessions;
+mod settings;
 mod slow;

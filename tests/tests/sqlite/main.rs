@@ -16,6 +16,7 @@ mod nesting;
 mod options;
 mod payments;
 mod refusals;
+mod settings;
 mod storable;
 mod unfit;
 mod wait;
