@@ -38,9 +38,10 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         // snapshot too old (MariaDB's innodb_snapshot_isolation): all of the transaction is gone.
         DEADLOCK | 1020 | 1206 | 3101 => Error::TransactionLost(error.into()),
         // A wait for a lock, a statement's time, or somebody's KILL QUERY has come to its end.
-        // BEGIN has met another `completion_type`, and is sent otherwise from now on.
-        WRONG_VALUE => Error::Busy(error.into()),
-        LOCK_WAIT_TIMEOUT | LOCK_NOWAIT | 1317 | 1969 | 3024 => Error::Busy(error.into()),
+        // Or BEGIN has met another `completion_type`, and is sent otherwise from now on.
+        LOCK_WAIT_TIMEOUT | LOCK_NOWAIT | 1317 | 1969 | 3024 | WRONG_VALUE => {
+            Error::Busy(error.into())
+        }
         // The table, the server, the transaction, InnoDB.
         1036 | 1290 | 1792 | 1836 => Error::ReadOnly(error.into()),
         number if is_link(number) => Error::Unavailable(error.into()),

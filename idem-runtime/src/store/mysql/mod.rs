@@ -111,7 +111,8 @@ impl Session for MySqlConnection {
     }
 
     async fn verify(&mut self, held: &Held) -> Result<(), Error> {
-        verify::table(self, &held.ask.table).await
+        let place = held.ask.home.name.as_deref();
+        verify::table(self, &held.ask.table, place).await
     }
 
     async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
@@ -199,6 +200,12 @@ async fn alone(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>
         }
     }
     rows(conn, text).await
+}
+
+/// The server's clock.
+async fn clock(conn: &mut MySqlConnection) -> Result<Timestamp, Error> {
+    let shown = rows(conn, sql::clock()).await.map_err(code::fold)?;
+    super::row::timestamp(&last(shown)?, "now")
 }
 
 /// What every server takes unless it is set to less: its `net_buffer_length`, in bytes.
@@ -309,7 +316,7 @@ fn claimed(ask: &Ask, rows: &[MySqlRow]) -> Result<Seen, Error> {
     Ok(Seen {
         lock: Lock::Granted,
         now: row::clock(facts)?,
-        verified: verify::is_known(&ask.table, definition, facts),
+        verified: verify::is_known(&ask.table, &verify::text(definition), &verify::place(facts)),
         ..refused()
     })
 }
@@ -320,6 +327,7 @@ fn seen(look: &Look) -> Result<Seen, Error> {
         record: row::record(&look.row)?,
         lock: Lock::NotAsked,
         now: look.now,
+        home: Some(verify::place(&look.row)),
         ..refused()
     })
 }

@@ -24,6 +24,15 @@ const NOW: &str = "IF(ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) < 60, \
      TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), \
      CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))";
 
+/// The clock alone, for a statement that finds its rows by an index on times: not by a moment that is
+/// read anew for each row.
+pub(super) fn clock() -> String {
+    format!("SELECT {NOW} AS now LIMIT 1")
+}
+
+/// Where a table named without a database is looked for.
+const PLACE: &str = "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS place";
+
 /// When a claim and a lease expire: never.
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 
@@ -58,6 +67,10 @@ pub(super) const BEGIN_ANYHOW: &str = "SET TRANSACTION READ WRITE; \
 /// After a unit of work, in any session.
 pub(super) const RESTORE: &str = "SET SESSION completion_type = coalesce(@idem_completion_type, @@completion_type), \
      @idem_completion_type = NULL";
+
+/// SELECT in a session of any `max_join_size`, which is about other statements.
+pub(super) const SELECT: &str =
+    "/*M! SET STATEMENT sql_big_selects = 1 FOR */ SELECT /*+ SET_VAR(sql_big_selects = 1) */";
 
 /// A statement in a transaction of its own, whatever the session's autocommit. It fails inside another.
 pub(super) fn alone(text: &str) -> String {
@@ -127,7 +140,7 @@ fn look_locking(ask: &Ask, wait: Wait) -> String {
 /// One row always: the clock, and the record's columns or nulls.
 fn look(ask: &Ask, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, (@@completion_type <> 'NO_CHAIN') AS chains, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
+        "SELECT {NOW} AS now, {READ_ONLY}, (@@completion_type <> 'NO_CHAIN') AS chains, {PLACE}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
          LIMIT 1 {lock}",
         ask.table,
         is_it("r.", &ask.identity)
@@ -158,8 +171,7 @@ pub(super) fn claim(ask: &Ask) -> String {
 /// The table's definition, and the clock and where the table is: two rows.
 pub(super) fn facts(table: &str) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}, \
-         concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS place LIMIT 1",
+        "{}; SELECT {NOW} AS now, {READ_ONLY}, {PLACE} LIMIT 1",
         definition(table)
     )
 }
@@ -297,14 +309,20 @@ pub(super) fn alter(ask: &Ask, write: &Write<'_>) -> String {
 }
 
 /// Makes lapsed leases of one operation unknown.
-pub(super) fn lapse(table: &str, namespace: &str, operation: &str, limit: u32) -> String {
+pub(super) fn lapse(
+    table: &str,
+    namespace: &str,
+    operation: &str,
+    limit: u32,
+    now: Timestamp,
+) -> String {
     format!(
         "UPDATE {table} SET status = {} WHERE namespace = {} AND operation = {} AND {} \
          ORDER BY locked_until LIMIT {limit}",
         Change::Lapse.to().code(),
         bytes(namespace.as_bytes()),
         bytes(operation.as_bytes()),
-        condition(Change::Lapse, NOW),
+        condition(Change::Lapse, &now.as_micros().to_string()),
     )
 }
 
@@ -319,7 +337,7 @@ pub(super) fn unknown(page: &Page<'_>) -> String {
         )
     });
     format!(
-        "SELECT r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
+        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
          ORDER BY r.locked_until, r.scope, r.`key` LIMIT {}",
         page.table,
         bytes(page.namespace.as_bytes()),
@@ -344,13 +362,14 @@ fn hash<'e>(entry: &'e Entry<'_>) -> Option<&'e [u8]> {
 /// One batch of what has expired; leases and unknown outcomes are not touched, and locked rows are
 /// passed over. The joined order is fixed: the other one would lock the whole table. A session's
 /// `sql_safe_updates` and `max_join_size` are about other statements.
-pub(super) fn purge(table: &str, limit: u32) -> String {
+pub(super) fn purge(table: &str, limit: u32, now: Timestamp) -> String {
     format!(
         "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
          DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT {limit} \
+         WHERE status IN (1, 2, 5) AND expires_at <= {now} ORDER BY expires_at LIMIT {limit} \
          FOR UPDATE SKIP LOCKED) AS spent STRAIGHT_JOIN {table} AS r \
-         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`"
+         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`",
+        now = now.as_micros(),
     )
 }
 

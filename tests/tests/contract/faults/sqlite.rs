@@ -219,7 +219,7 @@ fn lax(from: &str, to: &str) -> String {
 #[tokio::test]
 async fn a_collation_under_which_different_keys_are_equal_is_refused_beside_a_bytewise_index() {
     for collation in ["NOCASE", "RTRIM", "\"nocase\""] {
-        for column in ["namespace", "scope", "key"] {
+        for column in ["namespace", "scope", "key", "operation"] {
             let padded = format!("{column:<19} TEXT    NOT NULL");
             let to = format!("{column} TEXT COLLATE {collation} NOT NULL");
             let index = "CREATE UNIQUE INDEX bytewise ON idem_record \

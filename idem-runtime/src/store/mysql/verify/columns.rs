@@ -3,6 +3,7 @@
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
+use super::super::sql::SELECT;
 use super::super::{code, rows};
 use super::{TABLE, is_it, said};
 use crate::error::{Error, SchemaFault};
@@ -105,7 +106,6 @@ struct Found {
     kind: String,
     written: String,
     length: u64,
-    unsigned: bool,
     nullable: bool,
     generated: bool,
     supplied: bool,
@@ -119,19 +119,21 @@ impl Found {
             kind: said(row, "kind").to_ascii_lowercase(),
             written: said(row, "written"),
             length: says("length")?.try_into().unwrap_or(0),
-            unsigned: says("is_unsigned")? != 0,
             nullable: says("nullable")? != 0,
             generated: says("is_generated")? != 0,
             supplied: says("supplied")? != 0,
         })
     }
+
+    fn is_unsigned(&self) -> bool {
+        self.written.to_ascii_lowercase().contains("unsigned")
+    }
 }
 
 pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = format!(
-        "SELECT column_name AS name, data_type AS kind, column_type AS written, \
+        "{SELECT} column_name AS name, data_type AS kind, column_type AS written, \
          CAST(coalesce(least(character_maximum_length, 4294967295), 0) AS SIGNED) AS length, \
-         CAST(column_type LIKE '%unsigned%' AS SIGNED) AS is_unsigned, \
          CAST(is_nullable = 'YES' AS SIGNED) AS nullable, \
          CAST(extra LIKE '% GENERATED%' AS SIGNED) AS is_generated, \
          CAST(column_default IS NOT NULL OR extra LIKE '%auto_increment%' AS SIGNED) AS supplied \
@@ -163,7 +165,7 @@ pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(),
         let modify = format!("MODIFY `{name}` {kind}{null}");
         if !wanted.types.contains(&column.kind.as_str())
             || column.length < wanted.length
-            || (column.unsigned && name != "session_id")
+            || (column.is_unsigned() && name != "session_id")
         {
             return fault(
                 name,

@@ -1,43 +1,43 @@
 //! The tables that were found fit.
 
-use sha2::{Digest as _, Sha256};
 use sqlx::mysql::MySqlRow;
 
 use super::super::super::bounded::Bounded;
 use super::said;
 
-/// Each by a digest of where it is, of the name under which it was asked for, and of its definition.
-static KNOWN: Bounded<[u8; 32], ()> = Bounded::new();
+/// Each by where it is, the name under which it was asked for, and its definition.
+static KNOWN: Bounded<String, ()> = Bounded::new();
 
 /// Whether this table, of this definition, was found fit before.
-pub(in super::super) fn is_known(table: &str, definition: &MySqlRow, facts: &MySqlRow) -> bool {
-    digest(table, definition, facts)
-        .is_some_and(|digest| KNOWN.find(|known| *known == digest).is_some())
+pub(in super::super) fn is_known(table: &str, definition: &str, place: &str) -> bool {
+    name(table, definition, place).is_some_and(|name| KNOWN.find(|known| *known == name).is_some())
 }
 
-pub(super) fn remember(table: &str, definition: &MySqlRow, facts: &MySqlRow) {
-    if let Some(digest) = digest(table, definition, facts) {
-        KNOWN.insert(digest, ());
+pub(super) fn remember(table: &str, definition: &str, place: &str) {
+    if let Some(name) = name(table, definition, place) {
+        KNOWN.insert(name, ());
     }
 }
 
 /// The definition in a row of `SHOW CREATE TABLE`; empty for what is no table.
-pub(super) fn text(row: &MySqlRow) -> String {
+pub(in super::super) fn text(row: &MySqlRow) -> String {
     said(row, "Create Table")
 }
 
-/// `None` for a definition that does not say all: a session's SQL mode may leave the engine out.
-fn digest(table: &str, definition: &MySqlRow, facts: &MySqlRow) -> Option<[u8; 32]> {
-    let text = text(definition);
-    let place = said(facts, "place");
-    if place.is_empty() || !text.contains("ENGINE=") {
-        return None;
-    }
-    let parts = [place.as_str(), table, &without_counter(&text)];
-    Some(Sha256::digest(parts.join("\0")).into())
+/// The server and the database that a row was read in.
+pub(in super::super) fn place(row: &MySqlRow) -> String {
+    said(row, "place")
 }
 
-/// Leaves out the next value of an AUTO_INCREMENT column, which each INSERT changes.
+/// `None` for a definition that does not say all: a session's SQL mode may leave the engine out.
+fn name(table: &str, definition: &str, place: &str) -> Option<String> {
+    if place.is_empty() || !definition.contains("ENGINE=") {
+        return None;
+    }
+    Some([place, table, &without_counter(definition)].join("\0"))
+}
+
+/// Leaves out the next value of an `AUTO_INCREMENT` column, which each INSERT changes.
 fn without_counter(text: &str) -> String {
     const COUNTER: &str = " AUTO_INCREMENT=";
     let mut pieces = text.split(COUNTER);

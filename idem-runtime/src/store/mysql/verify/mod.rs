@@ -6,18 +6,27 @@ mod known;
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
-pub(super) use self::known::is_known;
+pub(super) use self::known::{is_known, place, text};
+use super::sql::SELECT;
 use super::{code, rows, sql};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
-pub(super) async fn table(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
-    let shown = rows(conn, sql::facts(table))
+/// `place` is where the table was seen, if it was.
+pub(super) async fn table(
+    conn: &mut MySqlConnection,
+    table: &str,
+    place: Option<&str>,
+) -> Result<(), Error> {
+    let statement = match place {
+        Some(_) => sql::definition(table),
+        None => sql::facts(table),
+    };
+    let shown = rows(conn, statement)
         .await
         .map_err(|error| code::fold_table(error, table))?;
-    let [definition, facts] = shown.as_slice() else {
-        return Err(Error::Database(sqlx::Error::RowNotFound.into()));
-    };
-    let text = known::text(definition);
+    let text = shown.first().map(text).unwrap_or_default();
+    let asked = shown.last().map(known::place).unwrap_or_default();
+    let place = place.unwrap_or(&asked);
     let not_permanent = |found, fix| {
         let table = table.to_owned();
         Err(SchemaFault::NotPermanent { table, found, fix }.into())
@@ -30,14 +39,14 @@ pub(super) async fn table(conn: &mut MySqlConnection, table: &str) -> Result<(),
         return not_permanent("temporary", format!("DROP TEMPORARY TABLE {table}"));
     }
     // A lease's claim has not shown it before, and asks here each time.
-    if is_known(table, definition, facts) {
+    if is_known(table, &text, place) {
         return Ok(());
     }
     kind(conn, table).await?;
     columns::check(conn, table).await?;
     arbiter(conn, table).await?;
     triggers(conn, table).await?;
-    known::remember(table, definition, facts);
+    known::remember(table, &text, place);
     Ok(())
 }
 
@@ -45,7 +54,7 @@ pub(super) async fn table(conn: &mut MySqlConnection, table: &str) -> Result<(),
 /// keys; without versions, which do the same.
 async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = format!(
-        "SELECT coalesce(table_type = 'BASE TABLE', 0) AS base, coalesce(engine = 'InnoDB', 0) AS innodb, \
+        "{SELECT} coalesce(table_type = 'BASE TABLE', 0) AS base, coalesce(engine = 'InnoDB', 0) AS innodb, \
          coalesce(create_options LIKE '%partitioned%', 0) AS partitioned \
          FROM information_schema.tables WHERE {} LIMIT 1",
         is_it(TABLE, table)
@@ -80,7 +89,7 @@ async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
 /// those are what `unique_checks = 0` switches off.
 async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = format!(
-        "SELECT CAST(count(*) AS SIGNED) AS parts, CAST(coalesce(sum(column_name IN ('namespace', 'scope', 'key') \
+        "{SELECT} CAST(count(*) AS SIGNED) AS parts, CAST(coalesce(sum(column_name IN ('namespace', 'scope', 'key') \
          AND sub_part IS NULL), 0) AS SIGNED) AS names \
          FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' LIMIT 1",
         is_it(TABLE, table)
@@ -105,7 +114,7 @@ async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
 /// What a column that counts needs, if it is the primary key: another one.
 async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Error> {
     let text = format!(
-        "SELECT column_name AS name FROM information_schema.columns WHERE {} AND column_key = 'PRI' \
+        "{SELECT} column_name AS name FROM information_schema.columns WHERE {} AND column_key = 'PRI' \
          AND extra LIKE '%auto_increment%' LIMIT 1",
         is_it(TABLE, table)
     );
@@ -117,7 +126,7 @@ async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Erro
 /// Nothing changes a record on its way into the table; what runs after it does not.
 async fn triggers(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = format!(
-        "SELECT concat(trigger_schema, '.', trigger_name) AS name FROM information_schema.triggers \
+        "{SELECT} concat(trigger_schema, '.', trigger_name) AS name FROM information_schema.triggers \
          WHERE {} AND action_timing = 'BEFORE' ORDER BY trigger_name LIMIT 1",
         is_it(["event_object_schema", "event_object_table"], table)
     );
@@ -144,7 +153,7 @@ pub(super) async fn findings(
         None => String::new(),
     };
     let text = format!(
-        "SELECT concat(t.table_schema, '.', t.table_name) AS name, t.engine AS engine \
+        "{SELECT} concat(t.table_schema, '.', t.table_name) AS name, t.engine AS engine \
          FROM information_schema.tables AS t \
          JOIN information_schema.engines AS e ON e.engine = t.engine \
          WHERE t.table_schema IN (DATABASE(){of_records}) AND t.table_type <> 'VIEW' \
@@ -163,7 +172,7 @@ pub(super) async fn findings(
 
 /// An error of a statement on the table: what is wrong with the table, if anything is.
 pub(super) async fn why(conn: &mut MySqlConnection, name: &str, error: Error) -> Error {
-    match (&error, table(conn, name).await) {
+    match (&error, table(conn, name, None).await) {
         (Error::Database(_), Err(unfit @ Error::Schema(_))) => unfit,
         _ => error,
     }

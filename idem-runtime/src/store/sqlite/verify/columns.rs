@@ -38,8 +38,11 @@ impl Kind {
     }
 }
 
-/// Those that are compared: no null equals another, so two records would fit.
-pub(super) const NAMES: &[&str] = &["namespace", "scope", "key"];
+/// The key: no null equals another, so two records would fit.
+const NAMES: &[&str] = &["namespace", "scope", "key"];
+
+/// Those that a statement compares.
+pub(super) const COMPARED: &[&str] = &["namespace", "scope", "key", "operation"];
 
 /// The rest, and whether the library leaves it null.
 const COLUMNS: [(&str, Kind, bool); 13] = [

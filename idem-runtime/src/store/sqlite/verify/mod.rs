@@ -3,7 +3,6 @@
 mod columns;
 mod definition;
 
-use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
@@ -12,16 +11,13 @@ use super::code::fold;
 use super::sql::{self, is_main, is_temporary, parts};
 use crate::error::{Error, SchemaFault};
 
-/// Definitions found fit, by their digests.
-static KNOWN: Bounded<[u8; 32], ()> = Bounded::new();
+/// Definitions found fit.
+static KNOWN: Bounded<String, ()> = Bounded::new();
 
 /// Whether this table, of this definition, was found fit before. Where it is, a definition does not
 /// show.
 pub(super) fn is_known(table: &str, definition: &str) -> bool {
-    is_main(table) && {
-        let digest: [u8; 32] = Sha256::digest(definition).into();
-        KNOWN.find(|known| *known == digest).is_some()
-    }
+    is_main(table) && KNOWN.find(|known| known == definition).is_some()
 }
 
 /// Whether what is half done is undone, by ROLLBACK and after a crash: OFF undoes nothing, and
@@ -112,7 +108,7 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         );
         return Err(SchemaFault::NoArbiter { table: named, fix }.into());
     }
-    if let Some(column) = definition::collated(&own, columns::NAMES) {
+    if let Some(column) = definition::collated(&own, columns::COMPARED) {
         return Err(SchemaFault::Column {
             table: named,
             column: column.to_owned(),
@@ -122,7 +118,7 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         .into());
     }
     triggers(conn, table).await?;
-    KNOWN.insert(Sha256::digest(&text).into(), ());
+    KNOWN.insert(text, ());
     Ok(())
 }
 
