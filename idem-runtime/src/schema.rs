@@ -8,7 +8,7 @@
 //! certifies uniqueness. Under multi-master replication two nodes accept one key twice, and no
 //! library can undo that.
 
-use crate::error::{Error, Field, Invalid, Reason};
+use crate::error::{Error, Field, Invalid, Reason, SchemaFinding};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::spec::{DEFAULT_TABLE, is_table};
@@ -129,9 +129,13 @@ where
 /// Checks that the default table is fit to arbitrate. The library does so by itself before a body
 /// first runs; call this at start-up to hear of it earlier.
 ///
+/// Returns what is worth knowing and no reason to refuse: tables beside the records whose contents are
+/// not as safe as they. They are looked for in the database (PostgreSQL: the schemas) that the
+/// connection is in, and only here.
+///
 /// # Errors
 /// [`Error::Schema`] saying what is unfit; and the database's.
-pub async fn verify<C: AsSession>(conn: &mut C) -> Result<(), Error> {
+pub async fn verify<C: AsSession>(conn: &mut C) -> Result<Vec<SchemaFinding>, Error> {
     verify_table(conn, DEFAULT_TABLE).await
 }
 
@@ -139,7 +143,10 @@ pub async fn verify<C: AsSession>(conn: &mut C) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a table that is no identifier; else as [`verify`].
-pub async fn verify_table<C: AsSession>(conn: &mut C, table: &str) -> Result<(), Error> {
+pub async fn verify_table<C: AsSession>(
+    conn: &mut C,
+    table: &str,
+) -> Result<Vec<SchemaFinding>, Error> {
     if !is_table(table) {
         return Err(Invalid::new(Field::Table, Reason::Identifier).into());
     }
@@ -150,7 +157,8 @@ pub async fn verify_table<C: AsSession>(conn: &mut C, table: &str) -> Result<(),
     );
     let conn = conn.session();
     let (_, held) = conn.look_up(&ask).await?.split(ask);
-    conn.verify(&held).await
+    conn.verify(&held).await?;
+    conn.findings(&held).await
 }
 
 #[cfg(all(test, feature = "mysql", feature = "postgres", feature = "sqlite"))]

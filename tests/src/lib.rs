@@ -17,5 +17,6 @@ pub mod gate;
 pub mod mysql;
 pub mod postgres;
 pub mod proxy;
+pub mod settings;
 pub mod sqlite;
 pub mod torture;

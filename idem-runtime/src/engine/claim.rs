@@ -333,7 +333,7 @@ pub(super) fn depth<DB: Backend>(conn: &DB::Connection) -> usize {
 /// or a savepoint in the caller's, to roll back to.
 pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) -> bool {
     let outermost = depth::<DB>(&tx) <= 1;
-    let rolled_back = tx.rollback().await.is_ok();
+    let rolled_back = DB::roll_back(tx).await.is_ok();
     if rolled_back && outermost {
         state.armed = false;
     }

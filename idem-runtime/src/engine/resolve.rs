@@ -184,7 +184,7 @@ async fn verdict<DB: Backend>(
     let seen = seen?;
     let snapshot = seen.snapshot;
     let mut verdict = judge(seen, request, ask, anew);
-    let rolled_back = tx.rollback().await.map_err(DB::fold);
+    let rolled_back = DB::roll_back(tx).await.map_err(DB::fold);
     state.armed = rolled_back.is_err();
     if snapshot && matches!(verdict, Verdict::RolledBack) {
         rolled_back?;

@@ -23,7 +23,7 @@ pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::kind::ErrorKind;
 pub use self::mismatch::Mismatch;
-pub use self::schema::SchemaFault;
+pub use self::schema::{SchemaFault, SchemaFinding};
 use crate::failure::StoredFailure;
 
 /// What the library refuses or cannot do.

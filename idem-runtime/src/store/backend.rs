@@ -131,7 +131,7 @@ pub trait Backend: Database<Connection: Session> {
             if let Err(CommitError::RolledBack(_)) = ended {
                 Self::reopen(&mut tx).await;
                 // What cannot be rolled back by word is by the end of its session.
-                let _ = tx.rollback().await;
+                let _ = Self::roll_back(tx).await;
             }
             ended
         }
@@ -150,6 +150,15 @@ pub trait Backend: Database<Connection: Session> {
     fn hang_up(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send {
         let _ = conn;
         async {}
+    }
+
+    /// ROLLBACK of a unit of work begun by [`Backend::open`] or [`Backend::open_plain`], or to the
+    /// savepoint of one that was joined.
+    #[doc(hidden)]
+    fn roll_back(
+        tx: Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        tx.rollback()
     }
 
     /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.

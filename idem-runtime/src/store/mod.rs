@@ -3,6 +3,8 @@
 
 mod backend;
 mod bound;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod bounded;
 #[cfg_attr(
     not(any(feature = "postgres", feature = "sqlite")),
     allow(dead_code, reason = "the store in memory needs no statements")

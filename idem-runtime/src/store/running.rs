@@ -9,6 +9,9 @@ use crate::identity::Mark;
 
 static RUNNING: LazyLock<Mutex<HashMap<Place, Runner>>> = LazyLock::new(Mutex::default);
 
+/// Room for so many is kept in any case.
+const ROOM: usize = 1024;
+
 /// Which identity, in which database. The mark covers table, namespace, scope and key.
 type Place = (String, Mark);
 
@@ -48,10 +51,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        RUNNING
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.place);
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.remove(&self.place);
+        // No more room is kept than a few times what runs.
+        let room = ROOM.max(2 * running.len());
+        if running.capacity() > 4 * room {
+            running.shrink_to(room);
+        }
     }
 }
 
@@ -79,6 +85,17 @@ mod tests {
         );
         drop(first);
         assert!(Running::enter("db", mark("a"), 2).is_ok());
+    }
+
+    #[test]
+    fn no_more_is_kept_than_runs() {
+        let many: Vec<_> = (0..16 * ROOM)
+            .map(|n| Running::enter("many", mark(&n.to_string()), 1).unwrap())
+            .collect();
+        drop(many);
+        let running = RUNNING.lock().unwrap();
+        assert!(!running.keys().any(|(database, _)| database == "many"));
+        assert!(running.capacity() <= 8 * ROOM, "{}", running.capacity());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
 
 use super::backend::Backend;
-use crate::error::Error;
+use crate::error::{Error, SchemaFinding};
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, Mark};
 use crate::outcome::{Lock, Sighting};
@@ -288,6 +288,15 @@ pub trait Session: sealed::Sealed + Send {
 
     /// Checks that the table seen is fit to arbitrate, and remembers that it is.
     fn verify(&mut self, held: &Held) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// What is worth knowing beside the table, and no reason to refuse it.
+    fn findings(
+        &mut self,
+        held: &Held,
+    ) -> impl Future<Output = Result<Vec<SchemaFinding>, Error>> + Send {
+        let _ = held;
+        async { Ok(Vec::new()) }
+    }
 
     /// Marks the place before the body. `undo` says whether the body's writes may have to be taken
     /// back alone.

@@ -2,7 +2,8 @@
 //!
 //! `sqlite-client FILE calls N` makes N calls with one key at once, each until it has its answer,
 //! and prints every answer on a line. `sqlite-client FILE hang` writes, prints `written`, and never
-//! comes to COMMIT.
+//! comes to COMMIT. `sqlite-client FILE attached OTHER` writes to another file as well, and prints
+//! `refused` if it is; `attached-hang` prints `written` instead, before COMMIT.
 
 use std::env;
 use std::error::Error;
@@ -19,6 +20,26 @@ enum PayError {
     Idempotency(#[from] idem_runtime::Error),
     #[error(transparent)]
     Database(#[from] sqlx::Error),
+}
+
+#[idempotent(namespace = "payments", operation = "pay", skip(hang))]
+async fn pay_beside(
+    tx: &mut SqliteTransaction<'_>,
+    key: &IdempotencyKey,
+    cents: i64,
+    hang: bool,
+) -> Result<i64, PayError> {
+    sqlx::query("INSERT INTO other.log VALUES (?1)")
+        .bind(cents)
+        .execute(&mut **tx)
+        .await?;
+    Ok(*pay(
+        &mut *tx,
+        &key.child("main").map_err(idem_runtime::Error::from)?,
+        cents,
+        hang,
+    )
+    .await?)
 }
 
 #[idempotent(namespace = "payments", operation = "pay", skip(hang))]
@@ -78,7 +99,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("hang") => {
             pay(&pool, &key()?, 5, true).await?;
         }
-        _ => return Err("calls or hang?".into()),
+        Some(mode @ ("attached" | "attached-hang")) => {
+            let other = arguments.next().ok_or("which other file?")?;
+            let mut conn = pool.acquire().await?;
+            sqlx::query("ATTACH ?1 AS other")
+                .bind(other)
+                .execute(&mut *conn)
+                .await?;
+            match pay_beside(&mut conn, &key()?, 5, mode == "attached-hang").await {
+                Err(PayError::Idempotency(idem_runtime::Error::Schema(_))) => println!("refused"),
+                other => println!("{other:?}"),
+            }
+            future::pending::<()>().await;
+        }
+        _ => return Err("calls, hang or attached?".into()),
     }
     pool.close().await;
     Ok(())

@@ -118,7 +118,7 @@ impl Home for Sqlite {
     }
     async fn refuse_long_payloads(&self) {
         sqlx::query(
-            "CREATE TRIGGER short BEFORE UPDATE ON idem_record \
+            "CREATE TRIGGER short AFTER UPDATE ON idem_record \
              WHEN coalesce(length(NEW.result), length(NEW.failure)) >= 1000 \
              BEGIN SELECT raise(ABORT, 'too long'); END",
         )

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod caller;
+mod counter;
 mod deadlock;
 mod dropped;
 mod killed;
@@ -10,5 +11,6 @@ mod nesting;
 mod operations;
 mod rivals;
 mod sessions;
+mod settings;
 mod slow;
 mod unfinished;

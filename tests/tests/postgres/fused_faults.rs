@@ -86,6 +86,8 @@ async fn a_code_raised_by_a_trigger_at_record_or_commit_keeps_nothing_and_is_ref
     let deferred = "CONSTRAINT TRIGGER give_up AFTER INSERT ON payment DEFERRABLE INITIALLY DEFERRED FOR EACH ROW";
     for (trigger, table) in [(before, "idem_record"), (deferred, "payment")] {
         let shop = Shop::open(1).await;
+        // A trigger before the record is refused, unless it is made after the table was found fit.
+        pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
         for code in CODES {
             raises(&shop, trigger, code).await;
             let key = fresh_key();

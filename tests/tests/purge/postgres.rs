@@ -47,7 +47,7 @@ async fn expire(conn: &mut PgConnection, from: u32, to: u32) {
 async fn hold_batches(conn: &mut PgConnection) {
     let hold = "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS \
                 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN OLD; END'; \
-                CREATE TRIGGER hold BEFORE DELETE ON idem_record FOR EACH ROW EXECUTE FUNCTION hold()";
+                CREATE TRIGGER hold AFTER DELETE ON idem_record FOR EACH ROW EXECUTE FUNCTION hold()";
     conn.execute(hold).await.unwrap();
     conn.execute("BEGIN; SELECT pg_advisory_xact_lock(7)")
         .await

@@ -1,5 +1,6 @@
 //! The laws of the attribute and the engine on SQLite.
 
+mod attached;
 mod bodies;
 mod caller;
 mod commit;
@@ -16,6 +17,7 @@ mod operations;
 mod options;
 mod payments;
 mod refusals;
+mod settings;
 mod storable;
 mod unfinished;
 mod unfit;

@@ -1,5 +1,6 @@
 //! Handlers that call handlers.
 
+use idem_runtime::error::SchemaFault;
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
 use idem_tests::sqlite::{Journal, Sqlite};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteTransaction};
@@ -122,7 +123,7 @@ async fn pay_in_full(
 }
 
 /// Two spellings have two marks, so nesting is not seen: the primary key must refuse the outer
-/// record, also where the table's definition says, in a way that is not seen either, to replace.
+/// record. Where the table's definition says to replace, however it is written, no body runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_identity_by_two_spellings_of_its_table_has_no_effect() {
     let arbiter = "PRIMARY KEY (namespace, scope, key)";
@@ -143,7 +144,12 @@ async fn the_same_identity_by_two_spellings_of_its_table_has_no_effect() {
             Ok(())
         };
         let error = refused(pay_and(&pool, &key, 5, nest).await);
-        assert!(matches!(error, Error::RecordInvisible), "{end}: {error:?}");
+        let expected = if end.is_empty() {
+            matches!(error, Error::RecordInvisible)
+        } else {
+            matches!(error, Error::Schema(SchemaFault::NoArbiter { .. }))
+        };
+        assert!(expected, "{end}: {error:?}");
         assert_eq!(count(&pool, &key).await, (0, 0), "{end}");
     }
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, SchemaFault};
 
 const DUPLICATE: u16 = 1062;
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
+const WRONG_VALUE: u16 = 1231;
 const DEADLOCK: u16 = 1213;
 const NO_SAVEPOINT: u16 = 1305;
 const IN_TRANSACTION: u16 = 1568;
@@ -37,7 +38,10 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         // snapshot too old (MariaDB's innodb_snapshot_isolation): all of the transaction is gone.
         DEADLOCK | 1020 | 1206 | 3101 => Error::TransactionLost(error.into()),
         // A wait for a lock, a statement's time, or somebody's KILL QUERY has come to its end.
-        LOCK_WAIT_TIMEOUT | LOCK_NOWAIT | 1317 | 1969 | 3024 => Error::Busy(error.into()),
+        // Or BEGIN has met another `completion_type`, and is sent otherwise from now on.
+        LOCK_WAIT_TIMEOUT | LOCK_NOWAIT | 1317 | 1969 | 3024 | WRONG_VALUE => {
+            Error::Busy(error.into())
+        }
         // The table, the server, the transaction, InnoDB.
         1036 | 1290 | 1792 | 1836 => Error::ReadOnly(error.into()),
         number if is_link(number) => Error::Unavailable(error.into()),
@@ -81,7 +85,9 @@ pub(super) fn is_locked(error: &sqlx::Error) -> bool {
 pub(super) fn is_momentary(error: &Error) -> bool {
     match error {
         Error::Busy(error) => {
-            is_locked(error.as_sqlx()) || matches!(error.as_sqlx(), sqlx::Error::RowNotFound)
+            is_locked(error.as_sqlx())
+                || is_wrong_value(error.as_sqlx())
+                || matches!(error.as_sqlx(), sqlx::Error::RowNotFound)
         }
         Error::TransactionLost(_) => true,
         _ => false,
@@ -101,6 +107,11 @@ pub(super) fn is_in_transaction(error: &sqlx::Error) -> bool {
 /// The session has used LOCK TABLES, and not for this table.
 pub(super) fn is_under_lock_tables(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1099 | 1100))
+}
+
+/// A setting that no variable takes.
+pub(super) fn is_wrong_value(error: &sqlx::Error) -> bool {
+    number(error) == Some(WRONG_VALUE)
 }
 
 /// No such table, or no such database.

@@ -16,7 +16,7 @@ use super::super::lease::{
     LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, decided,
 };
 use super::super::session::{Ask, CommitError, Entry};
-use super::{code, fits, peek, row, rows, sql};
+use super::{alone, clock, code, fits, peek, row, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Sighting};
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -38,7 +38,10 @@ impl LeaseSession for MySqlConnection {
             return Ok(leased);
         }
         let mut tx = begin(self).await?;
-        let done = decided(&mut *tx, seen, ask, terms).await;
+        // Where the table was seen: whoever verifies it need not ask again.
+        let mut placed = ask.clone();
+        placed.home.name.clone_from(&seen.home);
+        let done = decided(&mut *tx, seen, &placed, terms).await;
         match end(tx, done).await {
             Err(CommitError::RolledBack(refusal @ Error::InFlight { .. })) => {
                 Ok(Leased::Decided(Decision::Refuse(refusal)))
@@ -62,8 +65,9 @@ impl LeaseSession for MySqlConnection {
         limit: u32,
     ) -> Result<u64, CommitError> {
         check(self)?;
+        let now = clock(self).await.map_err(CommitError::RolledBack)?;
         let mut tx = begin(self).await?;
-        let statement = sql::lapse(table, namespace, operation, limit);
+        let statement = sql::lapse(table, namespace, operation, limit, now);
         let done = run(&mut tx, statement)
             .await
             .map_err(|error| code::fold_table(error, table));
@@ -71,7 +75,7 @@ impl LeaseSession for MySqlConnection {
     }
 
     async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
-        let found = rows(self, sql::unknown(page))
+        let found = alone(self, sql::unknown(page))
             .await
             .map_err(|error| code::fold_table(error, page.table))?;
         let mut listed = Vec::with_capacity(found.len());
@@ -147,13 +151,13 @@ async fn end<T>(
     match done {
         Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
-            let ended = tx.rollback().await;
+            let ended = MySql::roll_back(tx).await;
             ended.map_err(|error| CommitError::RolledBack(code::fold(error)))?;
             Ok(answer)
         }
         Err(error) => {
             // What cannot be rolled back by word is by the end of its session.
-            let _ = tx.rollback().await;
+            let _ = MySql::roll_back(tx).await;
             Err(CommitError::RolledBack(error))
         }
     }

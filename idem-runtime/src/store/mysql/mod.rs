@@ -35,7 +35,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::row::Look;
 use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
-use crate::error::Error;
+use crate::error::{Error, SchemaFinding};
 use crate::outcome::Lock;
 use crate::policy::DEFAULT_RETRY_AFTER;
 use crate::record::Timestamp;
@@ -96,7 +96,10 @@ impl Session for MySqlConnection {
     }
 
     async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
-        let look = look(self, ask, sql::look_up(ask)).await?;
+        let look = match alone(self, sql::look_up(ask)).await {
+            Ok(rows) => Look::at(last(rows)?)?,
+            Err(error) => return Err(code::fold_table(error, &ask.table)),
+        };
         if look.is_own_claim()? {
             return Ok(Seen {
                 lock: Lock::NotAsked,
@@ -108,7 +111,12 @@ impl Session for MySqlConnection {
     }
 
     async fn verify(&mut self, held: &Held) -> Result<(), Error> {
-        verify::table(self, &held.ask.table).await
+        let place = held.ask.home.name.as_deref();
+        verify::table(self, &held.ask.table, place).await
+    }
+
+    async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &held.ask.table).await
     }
 
     async fn mark(&mut self, held: &Held, _: bool) -> Result<(), Error> {
@@ -191,6 +199,28 @@ async fn rows(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>,
     sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(conn).await
 }
 
+/// Sends a statement that stands by itself, unless a transaction is open: where autocommit is off, it
+/// would leave one open.
+async fn alone(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>, sqlx::Error> {
+    if !conn.has_transaction() {
+        match rows(conn, sql::alone(&text)).await {
+            Err(error) if code::is_in_transaction(&error) => {}
+            Err(error) => {
+                conn.execute(sql::END).await?;
+                return Err(error);
+            }
+            done => return done,
+        }
+    }
+    rows(conn, text).await
+}
+
+/// The server's clock.
+async fn clock(conn: &mut MySqlConnection) -> Result<Timestamp, Error> {
+    let shown = rows(conn, sql::clock()).await.map_err(code::fold)?;
+    super::row::timestamp(&last(shown)?, "now")
+}
+
 /// What every server takes unless it is set to less: its `net_buffer_length`, in bytes.
 const TAKEN: usize = 16 * 1024;
 
@@ -200,7 +230,7 @@ async fn fits(conn: &mut MySqlConnection, text: &str) -> Result<(), sqlx::Error>
     if text.len() < TAKEN {
         return Ok(());
     }
-    let limit = sqlx::raw_sql("SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes");
+    let limit = sqlx::raw_sql("SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes LIMIT 1");
     let limit: i64 = limit.fetch_one(conn).await?.try_get("bytes")?;
     // One byte says that it is a query.
     if usize::try_from(limit).is_ok_and(|limit| text.len() + 1 < limit) {
@@ -265,7 +295,10 @@ async fn insert(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
             }
             Ok(seen)
         }
-        Err(error) => Err(code::fold_table(error, &ask.table)),
+        Err(error) => {
+            let error = code::fold_table(error, &ask.table);
+            Err(verify::why(conn, &ask.table, error).await)
+        }
     }
 }
 
@@ -296,7 +329,7 @@ fn claimed(ask: &Ask, rows: &[MySqlRow]) -> Result<Seen, Error> {
     Ok(Seen {
         lock: Lock::Granted,
         now: row::clock(facts)?,
-        verified: verify::is_known(&ask.table, &verify::text(definition)),
+        verified: verify::is_known(&ask.table, &verify::text(definition), &verify::place(facts)),
         ..refused()
     })
 }
@@ -307,6 +340,7 @@ fn seen(look: &Look) -> Result<Seen, Error> {
         record: row::record(&look.row)?,
         lock: Lock::NotAsked,
         now: look.now,
+        home: Some(verify::place(&look.row)),
         ..refused()
     })
 }

@@ -1,9 +1,10 @@
 //! Deleting what has expired, in batches that stand in nobody's way.
 
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Executor as _, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
-use super::{code, rows, sql};
+use super::super::row;
+use super::{clock, code, last, rows, sql};
 use crate::error::Error;
 
 /// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
@@ -12,7 +13,14 @@ pub(super) async fn batch(
     table: &str,
     limit: u32,
 ) -> Result<u64, Error> {
-    run(conn, table, sql::purge(table, limit)).await
+    let text = sql::purge(table, limit, clock(conn).await?);
+    if !conn.is_in_transaction() {
+        match run(conn, table, sql::alone(&text)).await {
+            Err(Error::AlreadyInTransaction) => {}
+            done => return done,
+        }
+    }
+    run(conn, table, text).await
 }
 
 /// One batch in a transaction of its own, if no other session of this server has the lead.
@@ -27,9 +35,15 @@ pub(super) async fn leading(
 ) -> Result<Option<u64>, Error> {
     // At most 64 characters; the name covers the database as well.
     let name = format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))");
-    let lead = rows(conn, format!("SELECT GET_LOCK({name}, 0) AS lead"))
-        .await
-        .map_err(code::fold)?;
+    let lead = rows(
+        conn,
+        format!(
+            "SELECT GET_LOCK({name}, 0) AS lead LIMIT 1; {}",
+            sql::clock()
+        ),
+    )
+    .await
+    .map_err(code::fold)?;
     let leads = match lead.first() {
         Some(row) => row
             .try_get::<Option<i64>, _>("lead")
@@ -40,11 +54,12 @@ pub(super) async fn leading(
     if leads != 1 {
         return Ok(None);
     }
+    let now = row::timestamp(&last(lead)?, "now")?;
     // Under READ COMMITTED only the rows deleted are locked, and no gap between them.
     let statements = format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
          COMMIT AND NO CHAIN NO RELEASE",
-        sql::purge(table, limit)
+        sql::purge(table, limit, now)
     );
     let deleted = match run(conn, table, statements).await {
         Ok(deleted) => Some(deleted),

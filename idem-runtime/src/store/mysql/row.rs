@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::super::row;
 use super::super::session::Ask;
 use super::code::fold;
+use super::unit;
 use crate::error::Error;
 use crate::record::{Record, Timestamp};
 
@@ -30,6 +31,9 @@ pub(super) struct Look {
 impl Look {
     /// Refuses a server that takes no writes: it may answer from an older state.
     pub(super) fn at(row: MySqlRow) -> Result<Self, Error> {
+        if row.try_get::<i64, _>("chains").map_err(fold)? != 0 {
+            unit::restore_from_now_on();
+        }
         Ok(Self {
             now: clock(&row)?,
             row,

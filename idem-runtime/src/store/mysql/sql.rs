@@ -7,6 +7,8 @@
 //! Two servers, one text: each runs the comments that are addressed to it (`/*M!`: MariaDB;
 //! `/*!80001`: MySQL from 8.0.1, passed over by MariaDB).
 
+use sha2::{Digest as _, Sha256};
+
 use super::super::lease::{Page, Write, condition, spent};
 use super::super::session::{Ask, Entry};
 use crate::fast_check;
@@ -17,8 +19,19 @@ use crate::outcome::Change;
 use crate::record::{CODEC_JSON, Timestamp};
 
 /// Microseconds since the epoch, by the database's clock: one value in a statement, and no time
-/// zone in it.
-const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+/// zone in it. Where a session has set its `timestamp` to another moment, the clock is read past that.
+const NOW: &str = "IF(ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) < 60, \
+     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), \
+     CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))";
+
+/// The clock alone, for a statement that finds its rows by an index on times: not by a moment that is
+/// read anew for each row.
+pub(super) fn clock() -> String {
+    format!("SELECT {NOW} AS now LIMIT 1")
+}
+
+/// Where a table named without a database is looked for.
+const PLACE: &str = "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS place";
 
 /// When a claim and a lease expire: never.
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
@@ -42,9 +55,27 @@ pub(super) const LEAVE: &str = "ROLLBACK AND NO CHAIN NO RELEASE; UNLOCK TABLES"
 ///
 /// The first statement fails inside a transaction; the last would commit that one. COMMIT and
 /// ROLLBACK are the driver's, whose count of transactions would be wrong under another
-/// `completion_type`. `READ WRITE` is refused by a server that takes no writes.
-pub(super) const BEGIN: &str = "SET TRANSACTION READ WRITE; SET SESSION completion_type = 'NO_CHAIN'; \
-     START TRANSACTION READ WRITE";
+/// `completion_type`: the second statement fails there, by a value that does not exist, and from then on
+/// [`BEGIN_ANYHOW`] is sent instead. `READ WRITE` is refused by a server that takes no writes.
+pub(super) const BEGIN: &str = "SET TRANSACTION READ WRITE; \
+     SET SESSION completion_type = IF(@@completion_type = 'NO_CHAIN', 0, 9); START TRANSACTION READ WRITE";
+
+/// The same in a session of another `completion_type`, which is kept aside until [`RESTORE`].
+pub(super) const BEGIN_ANYHOW: &str = "SET TRANSACTION READ WRITE; \
+     SET @idem_completion_type = @@completion_type, SESSION completion_type = 0; START TRANSACTION READ WRITE";
+
+/// After a unit of work, in any session.
+pub(super) const RESTORE: &str = "SET SESSION completion_type = coalesce(@idem_completion_type, @@completion_type), \
+     @idem_completion_type = NULL";
+
+/// SELECT in a session of any `max_join_size`, which is about other statements.
+pub(super) const SELECT: &str =
+    "/*M! SET STATEMENT sql_big_selects = 1 FOR */ SELECT /*+ SET_VAR(sql_big_selects = 1) */";
+
+/// A statement in a transaction of its own, whatever the session's autocommit. It fails inside another.
+pub(super) fn alone(text: &str) -> String {
+    format!("SET TRANSACTION READ WRITE; {text}; COMMIT AND NO CHAIN NO RELEASE")
+}
 
 /// Fails outside a transaction: no savepoint is kept there.
 pub(super) const PROVE: &str = "SAVEPOINT idem_here; RELEASE SAVEPOINT idem_here";
@@ -98,7 +129,7 @@ pub(super) fn take(ask: &Ask) -> String {
         "{}; SAVEPOINT {}; {}",
         look_locking(ask, Wait::Exclusive),
         ask.savepoint(),
-        facts(ask)
+        facts(&ask.table)
     )
 }
 
@@ -109,7 +140,8 @@ fn look_locking(ask: &Ask, wait: Wait) -> String {
 /// One row always: the clock, and the record's columns or nulls.
 fn look(ask: &Ask, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} {lock}",
+        "SELECT {NOW} AS now, {READ_ONLY}, (@@completion_type <> 'NO_CHAIN') AS chains, {PLACE}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
+         LIMIT 1 {lock}",
         ask.table,
         is_it("r.", &ask.identity)
     )
@@ -132,21 +164,24 @@ pub(super) fn claim(ask: &Ask) -> String {
         bytes(identity.scope().as_str().as_bytes()),
         bytes(identity.key().as_str().as_bytes()),
         ask.savepoint(),
-        facts(ask)
+        facts(&ask.table)
     )
 }
 
-/// The table's definition, and the clock: two rows.
-pub(super) fn facts(ask: &Ask) -> String {
+/// The table's definition, and the clock and where the table is: two rows.
+pub(super) fn facts(table: &str) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}",
-        definition(&ask.table)
+        "{}; SELECT {NOW} AS now, {READ_ONLY}, {PLACE} LIMIT 1",
+        definition(table)
     )
 }
 
-/// The table's definition, as this session finds the table: a temporary one of that name hides it.
+/// The table's definition, as this session finds the table: a temporary one of that name hides it. The
+/// whole of it, where the server can be told to whatever the session leaves out.
 pub(super) fn definition(table: &str) -> String {
-    format!("SHOW CREATE TABLE {table}")
+    format!(
+        "/*M! SET STATEMENT sql_mode = 0, sql_quote_show_create = 1 FOR */ SHOW CREATE TABLE {table}"
+    )
 }
 
 /// Fails if the savepoint is gone; with `undo`, takes back what was written since.
@@ -172,27 +207,28 @@ pub(super) fn write(ask: &Ask, entry: &Entry<'_>) -> String {
     };
     let status = entry.status.code();
     let this = is_it("", &ask.identity);
-    let length = |payload: Option<&[u8]>| payload.map_or(0, <[u8]>::len);
+    let digest = |payload: Option<&[u8]>| match payload {
+        None => "NULL".to_owned(),
+        Some(payload) => format!("'{}'", hex::lower(&Sha256::digest(payload))),
+    };
+    let (operation, fingerprint) = (bytes(entry.operation.as_bytes()), value(hash(entry)));
     format!(
         "UPDATE {table} SET created_at = {NOW}, expires_at = {NOW} + {}, locked_until = NULL, session_id = NULL, \
          attempt_id = {id}, attempt = {}, status = {status}, fingerprint_version = {FINGERPRINT_VERSION}, \
-         codec = {CODEC_JSON}, operation = {}, fingerprint = {}, request = {}, result = {}, failure = {} \
-         WHERE {this} AND {was}; \
+         codec = {CODEC_JSON}, operation = {operation}, fingerprint = {fingerprint}, request = {}, result = {}, \
+         failure = {} WHERE {this} AND {was}; \
          SELECT (attempt_id = {id}) AS ours, (attempt_id = {id} AND status = {status} \
-         AND octet_length(operation) = {} AND coalesce(octet_length(request), 0) = {} \
-         AND coalesce(octet_length(result), 0) = {} AND coalesce(octet_length(failure), 0) = {}) AS whole \
-         FROM {table} WHERE {this}",
+         AND operation = {operation} AND fingerprint <=> {fingerprint} AND sha2(request, 256) <=> {} \
+         AND sha2(result, 256) <=> {} AND sha2(failure, 256) <=> {}) AS whole \
+         FROM {table} WHERE {this} LIMIT 1",
         entry.retention,
         entry.attempt,
-        bytes(entry.operation.as_bytes()),
-        value(hash(entry)),
         value(entry.request),
         value(entry.result),
         value(entry.failure),
-        entry.operation.len(),
-        length(entry.request),
-        length(entry.result),
-        length(entry.failure),
+        digest(entry.request),
+        digest(entry.result),
+        digest(entry.failure),
         table = ask.table,
         id = attempt(ask),
     )
@@ -273,14 +309,20 @@ pub(super) fn alter(ask: &Ask, write: &Write<'_>) -> String {
 }
 
 /// Makes lapsed leases of one operation unknown.
-pub(super) fn lapse(table: &str, namespace: &str, operation: &str, limit: u32) -> String {
+pub(super) fn lapse(
+    table: &str,
+    namespace: &str,
+    operation: &str,
+    limit: u32,
+    now: Timestamp,
+) -> String {
     format!(
         "UPDATE {table} SET status = {} WHERE namespace = {} AND operation = {} AND {} \
          ORDER BY locked_until LIMIT {limit}",
         Change::Lapse.to().code(),
         bytes(namespace.as_bytes()),
         bytes(operation.as_bytes()),
-        condition(Change::Lapse, NOW),
+        condition(Change::Lapse, &now.as_micros().to_string()),
     )
 }
 
@@ -295,7 +337,7 @@ pub(super) fn unknown(page: &Page<'_>) -> String {
         )
     });
     format!(
-        "SELECT r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
+        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
          ORDER BY r.locked_until, r.scope, r.`key` LIMIT {}",
         page.table,
         bytes(page.namespace.as_bytes()),
@@ -318,13 +360,16 @@ fn hash<'e>(entry: &'e Entry<'_>) -> Option<&'e [u8]> {
 }
 
 /// One batch of what has expired; leases and unknown outcomes are not touched, and locked rows are
-/// passed over. The joined order is fixed: the other one would lock the whole table.
-pub(super) fn purge(table: &str, limit: u32) -> String {
+/// passed over. The joined order is fixed: the other one would lock the whole table. A session's
+/// `sql_safe_updates` and `max_join_size` are about other statements.
+pub(super) fn purge(table: &str, limit: u32, now: Timestamp) -> String {
     format!(
-        "DELETE r FROM (SELECT namespace, scope, `key` FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT {limit} \
+        "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
+         DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
+         WHERE status IN (1, 2, 5) AND expires_at <= {now} ORDER BY expires_at LIMIT {limit} \
          FOR UPDATE SKIP LOCKED) AS spent STRAIGHT_JOIN {table} AS r \
-         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`"
+         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`",
+        now = now.as_micros(),
     )
 }
 

@@ -1,5 +1,7 @@
 //! Units of work on MySQL and MariaDB: peek, begin, join, commit.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use sqlx::mysql::{MySql, MySqlConnection, MySqlTransactionManager};
 use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
@@ -10,6 +12,10 @@ use super::super::unbroken::Unbroken;
 use super::{code, insert, peek, purge, sql, take};
 use crate::error::Error;
 use crate::fast_check;
+
+/// Whether any session was met whose `completion_type` is not the default: only then is it worth a
+/// statement to restore it after a unit of work.
+static RESTORES: AtomicBool = AtomicBool::new(false);
 
 impl Backend for MySql {
     fn home(_: &Pool<Self>) -> Result<Home, Error> {
@@ -35,7 +41,17 @@ impl Backend for MySql {
     }
 
     async fn open_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
-        conn.begin_with(sql::BEGIN).await.map_err(code::fold)
+        let text = if RESTORES.load(Relaxed) {
+            sql::BEGIN_ANYHOW
+        } else {
+            sql::BEGIN
+        };
+        conn.begin_with(text).await.map_err(|error| {
+            if code::is_wrong_value(&error) {
+                restore_from_now_on();
+            }
+            code::fold(error)
+        })
     }
 
     async fn join<'c>(conn: &'c mut MySqlConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
@@ -55,6 +71,9 @@ impl Backend for MySql {
         if !conn.is_in_transaction() {
             // Nothing to end is no fault; a dead link says so again to whoever uses it next.
             let _ = conn.execute(sql::END).await;
+            if RESTORES.load(Relaxed) {
+                restore(conn).await;
+            }
         }
     }
 
@@ -73,13 +92,28 @@ impl Backend for MySql {
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
+        let restores = restores(tx);
         MySqlTransactionManager::commit(tx).await.map_err(|error| {
             if code::is_ambiguous(&error) {
                 CommitError::Ambiguous(error)
             } else {
                 CommitError::RolledBack(code::fold(error))
             }
-        })
+        })?;
+        if restores {
+            restore(tx).await;
+        }
+        Ok(())
+    }
+
+    async fn roll_back(tx: Transaction<'_, Self>) -> Result<(), sqlx::Error> {
+        let mut tx = tx;
+        if !restores(&tx) {
+            return tx.rollback().await;
+        }
+        MySqlTransactionManager::rollback(&mut tx).await?;
+        restore(&mut tx).await;
+        Ok(())
     }
 
     async fn sweep(
@@ -97,4 +131,20 @@ impl Backend for MySql {
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
     }
+}
+
+/// A session was met whose `completion_type` is not the default.
+pub(super) fn restore_from_now_on() {
+    RESTORES.store(true, Relaxed);
+}
+
+/// Whether the session is to be restored after this transaction: not after a savepoint, in which nothing
+/// was set.
+fn restores(tx: &Transaction<'_, MySql>) -> bool {
+    RESTORES.load(Relaxed) && MySqlTransactionManager::get_transaction_depth(tx) == 1
+}
+
+async fn restore(conn: &mut MySqlConnection) {
+    // What cannot be restored is a session that is over.
+    let _ = conn.execute(sql::RESTORE).await;
 }

@@ -46,16 +46,16 @@
 //! - A pool that keeps no prepared statements, as behind a pooler.
 //! - A pool whose options say `idem.fused=off`; [`is_on`].
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::future::poll_fn;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, Transaction};
 
 use super::super::backend::{Fresh, Sealed};
+use super::super::bounded::Bounded;
 use super::super::session::{Ask, CommitError, Declined, Entry, Held, Seen};
 use super::{code, seen, sql, unit, verify};
 use crate::error::Error;
@@ -301,16 +301,14 @@ struct Names {
 }
 
 impl Names {
-    /// Made once for each table.
+    /// Made once for each table that is remembered.
     fn of(table: &str) -> Arc<Self> {
-        static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Names>>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(names) = known.get(table) {
-            return Arc::clone(names);
-        }
-        let names = Arc::new(Self::new(table));
-        known.insert(table.to_owned(), Arc::clone(&names));
-        names
+        static KNOWN: Bounded<String, Arc<Names>> = Bounded::new();
+        KNOWN.find(|known| known == table).unwrap_or_else(|| {
+            let names = Arc::new(Self::new(table));
+            KNOWN.insert(table.to_owned(), Arc::clone(&names));
+            names
+        })
     }
 
     fn new(table: &str) -> Self {

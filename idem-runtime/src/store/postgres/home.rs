@@ -1,27 +1,36 @@
 //! What a pool's options tell of its connections.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
 
+use super::super::bounded::Bounded;
 use super::super::session::Home;
 use super::fused;
 
 /// Of these options; read once, for only their spelling as a URL tells the capacity of the statement
 /// cache.
 pub(super) fn of(options: &Arc<PgConnectOptions>) -> Home {
-    static KNOWN: Mutex<Vec<(Weak<PgConnectOptions>, Home)>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    static KNOWN: Bounded<Options, Home> = Bounded::new();
     // An address is no other options' as long as a weak pointer to it is kept.
     let ours = Arc::as_ptr(options);
-    if let Some((_, home)) = known.iter().find(|(options, _)| options.as_ptr() == ours) {
-        return home.clone();
+    KNOWN
+        .find(|known| known.0.as_ptr() == ours)
+        .unwrap_or_else(|| {
+            let home = read(options);
+            KNOWN.insert(Options(Arc::downgrade(options)), home.clone());
+            home
+        })
+}
+
+/// The options of a pool, the very ones and not equal ones.
+struct Options(Weak<PgConnectOptions>);
+
+impl PartialEq for Options {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
     }
-    known.retain(|(options, _)| options.strong_count() > 0);
-    let home = read(options);
-    known.push((Arc::downgrade(options), home.clone()));
-    home
 }
 
 fn read(options: &PgConnectOptions) -> Home {

@@ -26,7 +26,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
 use super::session::{Ask, Declined, Entry, Held, Seen, Session, Written, sealed::Sealed};
-use crate::error::{Error, SchemaFault};
+use crate::error::{Error, SchemaFault, SchemaFinding};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
 use crate::record::{AttemptId, CODEC_JSON};
@@ -66,6 +66,10 @@ impl Session for PgConnection {
 
     async fn verify(&mut self, held: &Held) -> Result<(), Error> {
         verify::table(self, &held.ask.table, held.place).await
+    }
+
+    async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &held.ask.table, held.place).await
     }
 
     async fn mark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {

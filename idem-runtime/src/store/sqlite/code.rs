@@ -73,6 +73,11 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(code & 0xFF, BUSY | LOCKED))
 }
 
+/// A file that cannot be written.
+pub(super) fn is_read_only(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| code & 0xFF == READONLY)
+}
+
 /// A lock between connections that share a cache: the busy handler is not asked.
 pub(super) fn is_shared_cache_lock(code: &str) -> bool {
     code.parse::<u32>().is_ok_and(|code| code & 0xFF == LOCKED)

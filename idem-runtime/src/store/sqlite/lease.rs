@@ -68,7 +68,7 @@ impl LeaseSession for SqliteConnection {
             .after
             .map_or("", |_| "AND (locked_until, scope, key) > (?3, ?4, ?5)");
         let statement = format!(
-            "SELECT r.scope, r.key, {} FROM {} AS r WHERE namespace = ?1 AND status = 4 {after} \
+            "SELECT r.scope AS scope, r.key AS key, {} FROM {} AS r WHERE namespace = ?1 AND status = 4 {after} \
              ORDER BY r.locked_until, r.scope, r.key LIMIT ?2",
             sql::COLUMNS,
             full(page.table),
@@ -226,7 +226,7 @@ async fn lapse(
 ) -> Result<u64, CommitError> {
     let full = full(table);
     let statement = format!(
-        "UPDATE {full} SET status = {} WHERE rowid IN (SELECT rowid FROM {full} \
+        "UPDATE {full} SET status = {} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {full} \
          WHERE namespace = ?1 AND operation = ?2 AND {} ORDER BY locked_until LIMIT ?3)",
         Change::Lapse.to().code(),
         condition(Change::Lapse, NOW),

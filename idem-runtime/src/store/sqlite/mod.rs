@@ -1,7 +1,7 @@
 //! SQLite: one writer at a time arbitrates, and the primary key behind it.
 //!
 //! Order of a fresh run: look-up without a transaction (a replay must not wait for another key's
-//! writer); BEGIN IMMEDIATE; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
+//! writer); BEGIN; the write lock; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
 //!
 //! The **witness** is the savepoint, named after the attempt: if the body ended the transaction, or
 //! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
@@ -14,6 +14,7 @@
 //! Tables are named with their schema (`main.` by default), so that a temporary table of the same
 //! name is not in the way.
 
+mod attached;
 mod code;
 mod create;
 mod lease;
@@ -95,35 +96,14 @@ impl Session for SqliteConnection {
     }
 
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
-        let ask = &held.ask;
-        let result = sqlx::query(AssertSqlSafe(sql::write(
-            &ask.table,
-            entry.replaces.is_some(),
-        )))
-        .bind(entry.retention)
-        .bind(ask.attempt_id.as_uuid())
-        .bind(entry.attempt)
-        .bind(entry.status.code())
-        .bind(FINGERPRINT_VERSION)
-        .bind(CODEC_JSON)
-        .bind(ask.identity.namespace())
-        .bind(ask.identity.scope().as_str())
-        .bind(ask.identity.key().as_str())
-        .bind(entry.operation)
-        .bind(
-            entry
-                .fingerprint
-                .as_ref()
-                .map(|hash| hash.as_bytes().as_slice()),
-        )
-        .bind(entry.request)
-        .bind(entry.result)
-        .bind(entry.failure)
-        .bind(entry.replaces.map(AttemptId::as_uuid))
-        .execute(&mut *self)
-        .await;
-        match result {
-            Ok(done) if done.rows_affected() == 1 => Ok(Written::Done),
+        let mut rows = insert(self, held, entry, true).await;
+        if matches!(rows, Ok(0)) {
+            let files = attached::list(self).await?;
+            attached::check(self, files).await?;
+            rows = insert(self, held, entry, false).await;
+        }
+        match rows {
+            Ok(1) => Ok(Written::Done),
             Ok(_) if entry.replaces.is_some() => Ok(Written::Rival),
             Ok(_) => Err(Error::RecordNotWritten),
             Err(error) if code::is_conflict(&error) => Ok(Written::Rival),
@@ -145,6 +125,41 @@ impl Session for SqliteConnection {
             Err(error) => Err(wrong_or(self, table, error).await),
         }
     }
+}
+
+/// Inserts the record; returns how many rows that were. None, if `alone` and another file is attached.
+async fn insert(
+    conn: &mut SqliteConnection,
+    held: &Held,
+    entry: &Entry<'_>,
+    alone: bool,
+) -> Result<u64, sqlx::Error> {
+    let ask = &held.ask;
+    let statement = sql::write(&ask.table, entry.replaces.is_some(), alone);
+    let done = sqlx::query(AssertSqlSafe(statement))
+        .bind(entry.retention)
+        .bind(ask.attempt_id.as_uuid())
+        .bind(entry.attempt)
+        .bind(entry.status.code())
+        .bind(FINGERPRINT_VERSION)
+        .bind(CODEC_JSON)
+        .bind(ask.identity.namespace())
+        .bind(ask.identity.scope().as_str())
+        .bind(ask.identity.key().as_str())
+        .bind(entry.operation)
+        .bind(
+            entry
+                .fingerprint
+                .as_ref()
+                .map(|hash| hash.as_bytes().as_slice()),
+        )
+        .bind(entry.request)
+        .bind(entry.result)
+        .bind(entry.failure)
+        .bind(entry.replaces.map(AttemptId::as_uuid))
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected())
 }
 
 /// Enters the identity among those that run in this process.

@@ -30,10 +30,24 @@ pub(super) fn take_write_lock(table: &str) -> String {
     format!("DELETE FROM {} WHERE 0", full(table))
 }
 
-/// The columns of a record, as `row` reads them.
-pub(super) const COLUMNS: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, \
-     r.locked_until, r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, \
-     r.request, r.result, r.failure";
+/// The columns of a record, as `row` reads them: each under its name, whatever name the session's
+/// `short_column_names` would give it.
+pub(super) const COLUMNS: &str = "r.created_at AS created_at, \
+     nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until AS locked_until, \
+     r.attempt_id AS attempt_id, r.attempt AS attempt, r.status AS status, \
+     r.fingerprint_version AS fingerprint_version, r.codec AS codec, r.operation AS operation, \
+     r.fingerprint AS fingerprint, r.request AS request, r.result AS result, r.failure AS failure";
+
+/// The text that defines a table, its indexes and triggers, those of the session among them; null if
+/// there is no such table.
+pub(super) fn definition(table: &str) -> String {
+    let (schema, name) = parts(table);
+    format!(
+        "(SELECT group_concat(sql, ';') FROM (SELECT sql FROM {schema}.sqlite_schema \
+         WHERE tbl_name = '{name}' COLLATE NOCASE UNION ALL SELECT sql FROM temp.sqlite_schema \
+         WHERE type = 'trigger' AND tbl_name = '{name}' COLLATE NOCASE ORDER BY 1))"
+    )
+}
 
 /// The look-up. One row always: the clock, the file, how it is kept and read, the table's
 /// definition, and the record's columns or nulls.
@@ -44,16 +58,18 @@ pub(super) fn look_up(table: &str) -> String {
          coalesce((SELECT file FROM pragma_database_list WHERE name = '{schema}'), '') AS file, \
          coalesce((SELECT journal_mode FROM pragma_journal_mode('{schema}')), '') AS journal, \
          (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty, \
-         coalesce((SELECT group_concat(sql, ';') FROM {schema}.sqlite_schema WHERE tbl_name = '{name}'), '') AS definition, \
+         coalesce({}, '') AS definition, \
          {COLUMNS} \
          FROM (SELECT 1) AS one \
-         LEFT JOIN {schema}.{name} AS r ON r.namespace = ?1 AND r.scope = ?2 AND r.key = ?3"
+         LEFT JOIN {schema}.{name} AS r ON r.namespace = ?1 AND r.scope = ?2 AND r.key = ?3",
+        definition(table)
     )
 }
 
 /// The record, as the last statement before COMMIT. Where a spent record is replaced, the same
-/// statement compares it again with what was seen.
-pub(super) fn write(table: &str, replaces: bool) -> String {
+/// statement compares it again with what was seen. It writes nothing if `alone` and there are other
+/// files beside the main one.
+pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     let (conflict, guard) = if replaces {
         (
             "ON CONFLICT (namespace, scope, key) DO UPDATE SET created_at = excluded.created_at, \
@@ -66,11 +82,16 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
     } else {
         ("", String::new())
     };
+    let alone = if alone {
+        "AND NOT EXISTS (SELECT 1 FROM pragma_database_list WHERE seq > 1)"
+    } else {
+        ""
+    };
     format!(
         "INSERT OR ABORT INTO {} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT {NOW}, {NOW} + ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 \
-         WHERE (?15 IS NULL) = {} {conflict}{guard}",
+         WHERE (?15 IS NULL) = {} {alone} {conflict}{guard}",
         full(table),
         u8::from(!replaces),
     )
@@ -80,7 +101,7 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
 pub(super) fn purge(table: &str) -> String {
     let table = full(table);
     format!(
-        "DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} \
+        "DELETE FROM {table} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {table} \
          WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT ?1)"
     )
 }

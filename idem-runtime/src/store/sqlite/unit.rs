@@ -55,11 +55,9 @@ impl Backend for Sqlite {
         conn: &'c mut SqliteConnection,
         ask: &Ask,
     ) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = conn
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(code::fold_begin)?;
-        // On a database that cannot be written BEGIN IMMEDIATE succeeds without the lock.
+        // Not IMMEDIATE, which takes the write lock of every file attached as well: nobody could tell
+        // afterwards which of them was written.
+        let mut tx = conn.begin_with("BEGIN").await.map_err(code::fold_begin)?;
         let seen = look_as_writer(&mut tx, ask).await.map(|seen| Seen {
             lock: Lock::Granted,
             ..seen

@@ -1,6 +1,6 @@
 //! What `schema::verify` refuses on MySQL and MariaDB.
 
-use idem_runtime::error::SchemaFault;
+use idem_runtime::error::{SchemaFault, SchemaFinding};
 use idem_runtime::{Error, schema};
 use idem_tests::mysql::Database;
 use serde_json::json;
@@ -38,7 +38,28 @@ async fn fault(statement: &str) -> SchemaFault {
         Err(Error::Schema(at_claim)) => assert_eq!(at_claim, at_start, "{statement}"),
         other => panic!("{statement}: {other:?}"),
     }
+    MySqlTransactionManager::rollback(&mut conn).await.unwrap();
+    expect_mended(&mut conn, at_start.clone(), statement).await;
     at_start
+}
+
+/// The line that a fault names mends it; there may be another behind it.
+async fn expect_mended(conn: &mut MySqlConnection, mut fault: SchemaFault, statement: &str) {
+    for _ in 0..8 {
+        let Some(line) = fault.fix().filter(|fix| !fix.starts_with("name ")) else {
+            return;
+        };
+        let line = line.to_owned();
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(line.clone())))
+            .await
+            .unwrap_or_else(|error| panic!("{statement}: {line}: {error}"));
+        match schema::verify(conn).await {
+            Ok(_) => return,
+            Err(Error::Schema(next)) => fault = next,
+            Err(error) => panic!("{statement}: {line}: {error:?}"),
+        }
+    }
+    panic!("{statement}: {fault}");
 }
 
 async fn expect_no_arbiter(statement: &str) {
@@ -217,11 +238,11 @@ async fn a_trigger_that_changes_the_record_is_an_error() {
 /// A session that is not strict cuts what is too long, and says so only in a warning.
 #[tokio::test]
 async fn a_payload_that_the_column_would_cut_is_never_recorded() {
-    let (_database, mut conn) = changed(
-        "SET sql_mode = ''; CREATE TRIGGER cut BEFORE UPDATE ON idem_record FOR EACH ROW \
-         SET NEW.result = LEFT(NEW.result, 5)",
-    )
-    .await;
+    let (_database, mut conn) = changed("SET sql_mode = ''").await;
+    schema::verify(&mut conn).await.unwrap();
+    let trigger = "CREATE TRIGGER cut BEFORE UPDATE ON idem_record FOR EACH ROW \
+         SET NEW.result = LEFT(NEW.result, 5)";
+    conn.execute(sqlx::raw_sql(trigger)).await.unwrap();
     let store = store();
     MySqlTransactionManager::begin(&mut conn, None)
         .await
@@ -230,4 +251,120 @@ async fn a_payload_that_the_column_would_cut_is_never_recorded() {
     let mut bound = store.in_transaction(&mut conn).unwrap();
     let error = bound.commit(claim, &json!("longer")).await.unwrap_err();
     assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
+}
+
+/// A trigger made after the table was found fit, which keeps the lengths of what it changes.
+#[tokio::test]
+async fn a_record_that_is_not_what_was_written_is_an_error() {
+    let (_database, mut conn) = changed("").await;
+    schema::verify(&mut conn).await.unwrap();
+    let trigger = "CREATE TRIGGER turn BEFORE UPDATE ON idem_record FOR EACH ROW SET NEW.result = REVERSE(NEW.result)";
+    conn.execute(sqlx::raw_sql(trigger)).await.unwrap();
+    let store = store();
+    MySqlTransactionManager::begin(&mut conn, None)
+        .await
+        .unwrap();
+    let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
+    let mut bound = store.in_transaction(&mut conn).unwrap();
+    let error = bound.commit(claim, &json!(12)).await.unwrap_err();
+    assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_column_that_does_not_hold_what_is_written_is_refused() {
+    for (column, change) in [
+        (
+            "operation",
+            "MODIFY operation VARCHAR(1020) CHARACTER SET latin1 NOT NULL",
+        ),
+        ("namespace", "MODIFY namespace VARBINARY(63) NOT NULL"),
+        ("created_at", "MODIFY created_at DATETIME NOT NULL"),
+        ("expires_at", "MODIFY expires_at INT NOT NULL"),
+        ("locked_until", "MODIFY locked_until BIGINT UNSIGNED"),
+        ("session_id", "MODIFY session_id INT UNSIGNED"),
+        ("attempt", "MODIFY attempt SMALLINT NOT NULL"),
+        ("status", "MODIFY status TINYINT NOT NULL"),
+        ("fingerprint", "MODIFY fingerprint VARBINARY(31)"),
+        ("failure", "MODIFY failure LONGBLOB NOT NULL"),
+        ("extra", "ADD COLUMN extra INT NOT NULL"),
+        (
+            "codec",
+            "DROP COLUMN codec, ADD COLUMN codec SMALLINT AS (1) STORED",
+        ),
+    ] {
+        let statement = format!(
+            "ALTER TABLE idem_record DROP CONSTRAINT idem_record_status, DROP CONSTRAINT idem_record_operation; \
+             ALTER TABLE idem_record {change}"
+        );
+        match fault(&statement).await {
+            SchemaFault::Column { column: found, .. } => assert_eq!(found, column, "{change}"),
+            other => panic!("{change}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn columns_of_the_users_own_that_fill_themselves_are_none_of_our_business() {
+    let (_database, mut conn) = changed(
+        "ALTER TABLE idem_record ADD COLUMN id BIGINT NOT NULL AUTO_INCREMENT UNIQUE, ADD COLUMN note TEXT, \
+         ADD COLUMN made TIMESTAMP NOT NULL DEFAULT now(), \
+         ADD COLUMN half VARBINARY(3) AS (left(`key`, 3)) VIRTUAL, ADD CHECK (status >= 0)",
+    )
+    .await;
+    schema::verify(&mut conn).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_trigger_that_runs_before_a_write_is_refused_and_one_after_it_is_not() {
+    for event in ["INSERT", "UPDATE", "DELETE"] {
+        let trigger = |when: &str| {
+            format!("CREATE TRIGGER pass {when} {event} ON idem_record FOR EACH ROW SET @a = 1")
+        };
+        match fault(&trigger("BEFORE")).await {
+            SchemaFault::Trigger { trigger, .. } => assert!(trigger.ends_with(".pass")),
+            other => panic!("{event}: {other:?}"),
+        }
+        let (_database, mut conn) = changed(&trigger("AFTER")).await;
+        schema::verify(&mut conn).await.unwrap();
+    }
+}
+
+/// A definition that leaves the engine out is not taken for another's.
+#[tokio::test]
+async fn a_session_that_hides_the_engine_hides_no_fault() {
+    for mode in ["NO_TABLE_OPTIONS", "ORACLE", "ANSI"] {
+        let mode = format!("SET sql_mode = '{mode}'");
+        let (_fit, mut conn) = changed(&mode).await;
+        schema::verify(&mut conn).await.unwrap();
+        let (_unfit, mut conn) = changed(
+            "ALTER TABLE idem_record MODIFY scope VARBINARY(9) NOT NULL, \
+             MODIFY `key` VARBINARY(9) NOT NULL, ENGINE = MyISAM, ROW_FORMAT = DEFAULT",
+        )
+        .await;
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(mode)))
+            .await
+            .unwrap();
+        let found = schema::verify(&mut conn).await.unwrap_err();
+        assert!(
+            matches!(found, Error::Schema(SchemaFault::NotTransactional { .. })),
+            "{found:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_less_safe_beside_the_records_is_reported_and_not_refused() {
+    let (database, mut conn) = changed("").await;
+    assert_eq!(schema::verify(&mut conn).await.unwrap(), []);
+    for engine in ["MyISAM", "Aria", "MEMORY"] {
+        let statement = format!("CREATE OR REPLACE TABLE beside (n INT) ENGINE = {engine}");
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(statement)))
+            .await
+            .unwrap();
+        let table = format!("{}.beside", database.name());
+        let found = schema::verify(&mut conn).await.unwrap();
+        let engine = engine.to_owned();
+        assert_eq!(found, [SchemaFinding::NotTransactional { table, engine }]);
+        assert!(found[0].to_string().contains("ENGINE = InnoDB"));
+    }
 }

@@ -38,7 +38,34 @@ async fn fault(from: &str, to: &str, then: &str) -> SchemaFault {
         Err(Error::Schema(at_claim)) => assert_eq!(at_claim, at_start),
         other => panic!("{other:?}"),
     }
+    SqliteTransactionManager::rollback(&mut conn).await.unwrap();
+    expect_mended(&mut conn, at_start.clone()).await;
     at_start
+}
+
+/// The line that a fault names mends it, with the migration where it says so.
+async fn expect_mended(conn: &mut SqliteConnection, mut fault: SchemaFault) {
+    for _ in 0..8 {
+        let Some(fix) = fault.fix().map(str::to_owned) else {
+            return;
+        };
+        let line = fix.split(" (then").next().unwrap().to_owned();
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(line)))
+            .await
+            .unwrap_or_else(|error| panic!("{fix}: {error}"));
+        if fix.contains("run the migration") {
+            conn.execute("DROP VIEW IF EXISTS idem_record_readable")
+                .await
+                .unwrap();
+            schema::create_if_missing(conn).await.unwrap();
+        }
+        match schema::verify(conn).await {
+            Ok(_) => return,
+            Err(Error::Schema(next)) => fault = next,
+            Err(error) => panic!("{fix}: {error:?}"),
+        }
+    }
+    panic!("{fault}");
 }
 
 const KEY: &str = "PRIMARY KEY (namespace, scope, key),";
@@ -161,20 +188,174 @@ async fn a_temporary_table_is_refused() {
     }
 }
 
+/// Also one made after the table was found fit.
 #[tokio::test]
 async fn a_trigger_that_swallows_the_record_is_an_error() {
-    let (_database, mut conn) = changed(
-        "",
-        "",
-        "CREATE TRIGGER swallow BEFORE INSERT ON idem_record BEGIN SELECT RAISE(IGNORE); END",
-    )
-    .await;
+    let (_database, mut conn) = changed("", "", "").await;
     let store = store();
     SqliteTransactionManager::begin(&mut conn, None)
         .await
         .unwrap();
     let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
+    let trigger =
+        "CREATE TRIGGER swallow BEFORE INSERT ON idem_record BEGIN SELECT RAISE(IGNORE); END";
+    conn.execute(trigger).await.unwrap();
     let mut bound = store.in_transaction(&mut conn).unwrap();
     let error = bound.commit(claim, &json!("lost")).await.unwrap_err();
     assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
+}
+
+/// The table as it would be with `from` written as `to`, and not STRICT.
+fn lax(from: &str, to: &str) -> String {
+    let migration = schema::sqlite();
+    assert!(migration.contains(from), "the migration has no `{from}`");
+    format!(
+        "DROP VIEW idem_record_readable; DROP TABLE idem_record; {}",
+        migration.replace(from, to).replace(") STRICT", ")")
+    )
+}
+
+/// By its column a record is looked up, whatever the index.
+#[tokio::test]
+async fn a_collation_under_which_different_keys_are_equal_is_refused_beside_a_bytewise_index() {
+    for collation in ["NOCASE", "RTRIM", "\"nocase\""] {
+        for column in ["namespace", "scope", "key", "operation"] {
+            let padded = format!("{column:<19} TEXT    NOT NULL");
+            let to = format!("{column} TEXT COLLATE {collation} NOT NULL");
+            let index = "CREATE UNIQUE INDEX bytewise ON idem_record \
+                 (namespace COLLATE BINARY, scope COLLATE binary, key COLLATE BINARY)";
+            match fault(&padded, &to, index).await {
+                SchemaFault::Column { column: found, .. } => assert_eq!(found, column),
+                other => panic!("{column} {collation}: {other:?}"),
+            }
+        }
+    }
+    let note = "note TEXT COLLATE NOCASE, request             BLOB,";
+    let (_database, mut conn) = changed("request             BLOB,", note, "").await;
+    schema::verify(&mut conn).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_column_that_does_not_hold_what_is_written_is_refused() {
+    for (column, from, to) in [
+        (
+            "operation",
+            "operation           TEXT ",
+            "operation NUMERIC ",
+        ),
+        (
+            "created_at",
+            "created_at          INTEGER",
+            "created_at REAL",
+        ),
+        (
+            "expires_at",
+            "expires_at          INTEGER",
+            "expires_at TEXT",
+        ),
+        ("result", "result              BLOB,", "result TEXT,"),
+        (
+            "request",
+            "request             BLOB,",
+            "request BLOB NOT NULL,",
+        ),
+        (
+            "attempt_id",
+            "attempt_id          BLOB ",
+            "attempt_id TEXT ",
+        ),
+        (
+            "extra",
+            "request             BLOB,",
+            "request BLOB, extra INTEGER NOT NULL,",
+        ),
+        (
+            "codec",
+            "codec               INTEGER NOT NULL",
+            "codec INTEGER NOT NULL AS (1) STORED",
+        ),
+    ] {
+        match fault("", "", &lax(from, to)).await {
+            SchemaFault::Column { column: found, .. } => assert_eq!(found, column, "{to}"),
+            other => panic!("{to}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_keeps_its_rows_otherwise_is_fit() {
+    for (from, to) in [
+        (") STRICT", ")"),
+        (") STRICT", ") WITHOUT ROWID"),
+        (") STRICT", ") STRICT, WITHOUT ROWID"),
+        ("TABLE idem_record", "TABLE Idem_Record"),
+        (
+            "request             BLOB,",
+            "request ANY, id INTEGER, half AS (substr(key, 1, 3)),",
+        ),
+        (
+            KEY,
+            "PRIMARY KEY (namespace, scope, key) ON CONFLICT ABORT,",
+        ),
+    ] {
+        let to = to.replace("half AS", "half TEXT AS");
+        let (_database, mut conn) = changed(from, &to, "").await;
+        schema::verify(&mut conn).await.unwrap();
+        let store = store();
+        SqliteTransactionManager::begin(&mut conn, None)
+            .await
+            .unwrap();
+        let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
+        let mut bound = store.in_transaction(&mut conn).unwrap();
+        bound.commit(claim, &json!("done")).await.unwrap();
+        SqliteTransactionManager::commit(&mut conn).await.unwrap();
+        conn.execute("UPDATE idem_record SET expires_at = 1")
+            .await
+            .unwrap();
+        let mut bound = store.in_connection(&mut conn);
+        assert_eq!(bound.purge_expired(10).await.unwrap(), 1, "{to}");
+    }
+}
+
+#[tokio::test]
+async fn a_view_in_the_tables_place_is_refused() {
+    let view = "DROP VIEW idem_record_readable; DROP INDEX idem_record_expires_at; \
+         DROP INDEX idem_record_locked_until; ALTER TABLE idem_record RENAME TO t; \
+         CREATE VIEW idem_record AS SELECT * FROM t";
+    for triggers in [
+        "",
+        "; CREATE TRIGGER i INSTEAD OF INSERT ON idem_record BEGIN SELECT 1; END; \
+         CREATE TRIGGER d INSTEAD OF DELETE ON idem_record BEGIN SELECT 1; END",
+    ] {
+        match fault("", "", &format!("{view}{triggers}")).await {
+            SchemaFault::NotPermanent { found, .. } => assert_eq!(found, "not a table"),
+            other => panic!("{triggers}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_that_runs_before_a_write_is_refused_and_one_after_it_is_not() {
+    for event in ["INSERT", "UPDATE", "DELETE", "UPDATE OF result"] {
+        for (kind, when) in [
+            ("", "BEFORE"),
+            ("TEMP", "BEFORE"),
+            ("", ""),
+            ("", "/* AFTER */"),
+        ] {
+            let trigger = format!(
+                "CREATE {kind} TRIGGER pass {when} {event} ON idem_record BEGIN SELECT 1; END"
+            );
+            match fault("", "", &trigger).await {
+                SchemaFault::Trigger { trigger, .. } => assert_eq!(trigger, "pass"),
+                other => panic!("{trigger}: {other:?}"),
+            }
+        }
+        let then = format!(
+            "CREATE TABLE log (n PRIMARY KEY); CREATE TRIGGER pass AFTER {event} ON idem_record \
+             BEGIN INSERT INTO log VALUES (1) ON CONFLICT (n) DO NOTHING; END"
+        );
+        let (_database, mut conn) = changed("", "", &then).await;
+        schema::verify(&mut conn).await.unwrap();
+    }
 }

@@ -1,0 +1,70 @@
+//! The tables that were found fit.
+
+use sqlx::mysql::MySqlRow;
+
+use super::super::super::bounded::Bounded;
+use super::said;
+
+/// Each by where it is, the name under which it was asked for, and its definition.
+static KNOWN: Bounded<String, ()> = Bounded::new();
+
+/// Whether this table, of this definition, was found fit before.
+pub(in super::super) fn is_known(table: &str, definition: &str, place: &str) -> bool {
+    name(table, definition, place).is_some_and(|name| KNOWN.find(|known| *known == name).is_some())
+}
+
+pub(super) fn remember(table: &str, definition: &str, place: &str) {
+    if let Some(name) = name(table, definition, place) {
+        KNOWN.insert(name, ());
+    }
+}
+
+/// The definition in a row of `SHOW CREATE TABLE`; empty for what is no table.
+pub(in super::super) fn text(row: &MySqlRow) -> String {
+    said(row, "Create Table")
+}
+
+/// The server and the database that a row was read in.
+pub(in super::super) fn place(row: &MySqlRow) -> String {
+    said(row, "place")
+}
+
+/// `None` for a definition that does not say all: a session's SQL mode may leave the engine out.
+fn name(table: &str, definition: &str, place: &str) -> Option<String> {
+    if place.is_empty() || !definition.contains("ENGINE=") {
+        return None;
+    }
+    Some([place, table, &without_counter(definition)].join("\0"))
+}
+
+/// Leaves out the next value of an `AUTO_INCREMENT` column, which each INSERT changes.
+fn without_counter(text: &str) -> String {
+    const COUNTER: &str = " AUTO_INCREMENT=";
+    let mut pieces = text.split(COUNTER);
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        kept.push_str(piece.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_no_part_of_a_definition() {
+        let table = |counter: &str| {
+            format!(
+                "CREATE TABLE `t` (\n  `n` int NOT NULL AUTO_INCREMENT\n) ENGINE=InnoDB{counter} X"
+            )
+        };
+        for counter in [
+            "",
+            " AUTO_INCREMENT=2",
+            " AUTO_INCREMENT=18446744073709551615",
+        ] {
+            assert_eq!(without_counter(&table(counter)), table(""));
+        }
+    }
+}
