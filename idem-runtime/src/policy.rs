@@ -20,6 +20,10 @@ pub const MAX_WAIT: Duration = Duration::from_mins(1);
 /// When a caller refused as in flight should try again, where nothing better is known: 1 second.
 pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// The longest that a caller refused as in flight is asked to wait: 5 seconds. It grows towards this
+/// with the age of the attempt that holds the key.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
+
 /// The shortest lease that an operation may ask for: 1 second.
 pub const MIN_LEASE: Duration = Duration::from_secs(1);
 

@@ -136,6 +136,7 @@ macro_rules! stamp_leases {
                     a_completed_lease_replays,
                     a_lease_that_failed_for_good_replays_its_failure,
                     a_released_lease_is_the_next_callers_and_counts_on,
+                    a_released_key_takes_no_other_request_and_no_other_operation,
                     a_sign_of_life_gives_the_whole_lease_again,
                     a_live_lease_is_never_taken,
                     a_lapsed_lease_is_taken_over_under_retry,

@@ -35,6 +35,7 @@ macro_rules! stamp {
                     a_duplicate_of_a_leased_run_is_in_flight_and_a_waiter_replays,
                     of_many_leased_calls_at_once_one_has_the_effect,
                     a_transient_failure_releases_the_key_and_the_next_attempt_counts_on,
+                    a_released_key_runs_no_other_request_and_no_other_operation,
                     a_permanent_failure_of_a_leased_run_is_replayed,
                     a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse,
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,

@@ -102,16 +102,20 @@ fn look(world: &World, who: usize, asked: Option<i64>, rules: Rules, steps: &mut
 fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &mut Steps) {
     let mut next = world.clone();
     let own = world.id(who);
+    let asks = rules.operation(who);
     let (event, done) = match plan {
-        Plan::Insert => ("fresh", put_if(&mut next, world.row.is_none(), own, 1)),
+        Plan::Insert => {
+            let stands = world.row.is_none();
+            ("fresh", put_if(&mut next, stands, own, asks, 1))
+        }
         Plan::Replace { seen, attempt } => {
             let row = world.row.as_ref();
             let stands = row.is_some_and(|row| row.id == seen && row.status == Status::Released);
-            ("replace", put_if(&mut next, stands, own, attempt))
+            ("replace", put_if(&mut next, stands, own, asks, attempt))
         }
         Plan::TakeOver { seen, attempt } => {
             let done = next.change(Change::TakeOver, seen, own, rules);
-            ("take over", done && put_if(&mut next, true, own, attempt))
+            ("take over", done && put_if(&mut next, true, own, asks, attempt))
         }
         Plan::Lapse { seen } => {
             let done = next.change(Change::Lapse, seen, seen, rules);
@@ -133,9 +137,9 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
     steps.push((event, next));
 }
 
-fn put_if(world: &mut World, stands: bool, id: u8, attempt: i32) -> bool {
+fn put_if(world: &mut World, stands: bool, id: u8, operation: usize, attempt: i32) -> bool {
     if stands {
-        world.put(id, attempt);
+        world.put(id, operation, attempt);
     }
     stands
 }
@@ -259,6 +263,11 @@ fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(),
     let earlier = before.row.as_ref().map_or(0, |row| row.attempt);
     if after.row.is_none() && before.row.is_some() {
         return Err("the number of the attempt was forgotten");
+    }
+    if let (Some(before), Some(after)) = (&before.row, &after.row)
+        && before.operation != after.operation
+    {
+        return Err("a key that was begun for one operation was given to another");
     }
     if number < earlier {
         return Err("the number of the attempt went back");

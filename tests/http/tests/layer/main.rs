@@ -3,5 +3,6 @@
 mod bodies;
 mod keeps;
 mod relay;
+mod released;
 mod replays;
 mod runs;
