@@ -95,6 +95,19 @@ pub enum Error {
     #[error("a lease outlives any transaction: use a connection that has none open")]
     LeaseInTransaction,
 
+    /// As many leased runs are under way as are let be: by
+    /// [`set_max_concurrent`](crate::lease::set_max_concurrent) in this process, or by a layer. Nothing
+    /// was claimed.
+    #[error(
+        "{limit} leased runs are under way, which is the limit; nothing was written: try again with the same key"
+    )]
+    TooManyRuns {
+        /// The limit.
+        limit: usize,
+        /// When to try again.
+        retry_after: Duration,
+    },
+
     /// An operation with a lease was run as one without, or the other way round.
     #[error("operation `{operation}` {}", if *.leased {
         "takes a lease: call `run_leased`"
@@ -325,6 +338,7 @@ impl Error {
             | Self::LeasePolicy { .. }
             | Self::FailurePolicy { .. } => ErrorKind::Misuse,
             Self::LeaseLost
+            | Self::TooManyRuns { .. }
             | Self::TransactionLost(_)
             | Self::FreshTransactionNeeded
             | Self::CommitUnknown(_)
@@ -347,10 +361,12 @@ impl Error {
         )
     }
 
-    /// When to try again, for [`Error::InFlight`].
+    /// When to try again, for [`Error::InFlight`] and [`Error::TooManyRuns`].
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::InFlight { retry_after } => Some(*retry_after),
+            Self::InFlight { retry_after } | Self::TooManyRuns { retry_after, .. } => {
+                Some(*retry_after)
+            }
             _ => None,
         }
     }

@@ -219,6 +219,7 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     }
     let mut mismatch = Mismatch::new(record.operation.clone(), question.operation.to_owned());
     mismatch.recorded_request.clone_from(&record.request);
+    mismatch.recorded_request_too_large = record.request_too_large;
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
     Ok(Some(mismatch))

@@ -37,6 +37,7 @@ fn record(status: Status) -> Record {
         operation: "pay".to_owned(),
         fingerprint: Fingerprint::compute(FINGERPRINT_VERSION, "payments", "pay", REQUEST),
         request: None,
+        request_too_large: false,
         result: Some(b"1".to_vec()),
         failure: None,
     }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::backend::Backend;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
-use crate::record::{AttemptId, Record, Status, Timestamp};
+use crate::record::{AttemptId, Record, Status, Timestamp, kept_request};
 
 /// The record, if its columns are not all null. `text` reads a column of text.
 pub(super) fn record<R>(
@@ -39,6 +39,7 @@ where
             },
         )?)),
     };
+    let (request, request_too_large) = kept_request(row.try_get("request").map_err(fold)?);
     let time = |column| row.try_get::<Option<i64>, _>(column).map_err(fold);
     Ok(Some(Record {
         created_at: timestamp(row, "created_at")?,
@@ -51,7 +52,8 @@ where
         codec: row.try_get("codec").map_err(fold)?,
         operation: text(row, "operation")?,
         fingerprint,
-        request: row.try_get("request").map_err(fold)?,
+        request,
+        request_too_large,
         result: row.try_get("result").map_err(fold)?,
         failure: row.try_get("failure").map_err(fold)?,
     }))

@@ -6,6 +6,7 @@ mod expiry;
 mod faults;
 mod fence;
 mod keys;
+mod large;
 mod leases;
 mod mismatch;
 mod outcomes;
@@ -150,6 +151,10 @@ macro_rules! stamp_leases {
                     under_strict_expiry_a_lease_takes_an_expired_records_place,
                     a_purge_deletes_what_was_released_and_no_lease,
                 }
+                large::{
+                    a_request_that_is_too_large_is_kept_as_its_hash_alone_and_never_cut,
+                    an_atomic_record_keeps_no_request_that_is_too_large_either,
+                }
                 fence::{
                     an_owner_writes_only_over_its_own_attempt_and_only_from_where_it_may,
                     a_slow_owner_writes_nothing_over_the_next_owners_record,
@@ -168,6 +173,8 @@ macro_rules! stamp_leases {
                     an_outcome_settled_one_way_is_not_settled_another,
                     unknown_outcomes_are_listed_page_by_page_oldest_lapse_first,
                     a_lapse_that_nobody_saw_is_found_by_asking_for_it,
+                    unknown_outcomes_are_counted_and_leave_by_time_only_where_somebody_says_so,
+                    a_lapse_that_nobody_saw_is_released_where_the_operation_is_safe_to_repeat,
                 }
             }
         })+

@@ -56,6 +56,7 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, StatusCode};
 use sqlx::Pool;
+use tokio::sync::Semaphore;
 use tower_layer::Layer;
 
 pub use self::keep::Keep;
@@ -133,6 +134,14 @@ struct Rules<DB: LeaseBackend> {
     keep: Option<fn(StatusCode) -> Keep>,
     request_limit: usize,
     response_limit: usize,
+    runs: Option<Runs>,
+}
+
+/// How many runs of the inner service there may be at once.
+#[derive(Clone)]
+struct Runs {
+    limit: usize,
+    free: Arc<Semaphore>,
 }
 
 impl<DB: LeaseBackend> IdempotencyLayer<DB> {
@@ -215,6 +224,21 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|rules| rules.response_limit = bytes)
     }
 
+    /// Lets at most `runs` requests of this layer be under way at once; there is no limit by default.
+    ///
+    /// A run counts until it has ended, also when its client has hung up: a limit further out
+    /// (`tower::limit`) loses sight of it then. A request over the limit is refused with 503 and
+    /// `Retry-After` before it claims its key.
+    #[must_use]
+    pub fn max_concurrent(self, runs: usize) -> Self {
+        self.with(|rules| {
+            rules.runs = Some(Runs {
+                limit: runs,
+                free: Arc::new(Semaphore::new(runs.min(Semaphore::MAX_PERMITS))),
+            });
+        })
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Rules<DB>)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
@@ -239,6 +263,7 @@ impl<DB: LeaseBackend> Unscoped<DB> {
             keep: None,
             request_limit: DEFAULT_BODY_LIMIT,
             response_limit: DEFAULT_BODY_LIMIT,
+            runs: None,
         }))
     }
 
@@ -278,6 +303,7 @@ impl<DB: LeaseBackend> Clone for Rules<DB> {
             keep: self.keep,
             request_limit: self.request_limit,
             response_limit: self.response_limit,
+            runs: self.runs.clone(),
         }
     }
 }

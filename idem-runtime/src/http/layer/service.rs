@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse as _, Response};
 use http::{Request, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 use tower_service::Service;
 
 use super::super::header;
@@ -16,9 +17,9 @@ use super::super::problem::Problem;
 use super::body::{Unread, Unstorable, read};
 use super::stored::Stored;
 use super::subject::Subject;
-use super::{Keep, Rules};
+use super::{Keep, Rules, Runs};
 use crate::error::Error;
-use crate::lease::Attempt;
+use crate::lease::{Attempt, too_many};
 use crate::policy::OnLapse;
 use crate::store::LeaseBackend;
 
@@ -125,11 +126,15 @@ where
     let head = parts.clone();
     let subject = Subject::of(&head, &body);
     let request = Request::from_parts(parts, Body::from(body));
+    let permit = match rules.enter() {
+        Ok(permit) => permit,
+        Err(error) => return Ok(error.into_response()),
+    };
     let run_rules = Arc::clone(&rules);
     let ran = rules
         .operation
         .run_leased(&rules.pool, &key.scoped(scope), &subject, move |attempt| {
-            run(inner, run_rules, request, attempt)
+            run(inner, run_rules, request, attempt, permit)
         })
         .await;
     match ran {
@@ -142,12 +147,24 @@ where
     }
 }
 
+impl<DB: LeaseBackend> Rules<DB> {
+    /// The right to one more run, where there is a limit.
+    fn enter(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        let Some(Runs { limit, free }) = &self.runs else {
+            return Ok(None);
+        };
+        let permit = Arc::clone(free).try_acquire_owned();
+        permit.map(Some).map_err(|_| too_many(*limit))
+    }
+}
+
 /// The body of the leased run: the inner service, and what becomes of its response.
 async fn run<DB, S>(
     mut inner: S,
     rules: Arc<Rules<DB>>,
     request: Request<Body>,
     attempt: Attempt,
+    _permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Stored, Ended<S::Error>>
 where
     DB: LeaseBackend,

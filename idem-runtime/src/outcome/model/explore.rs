@@ -115,7 +115,10 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
         }
         Plan::TakeOver { seen, attempt } => {
             let done = next.change(Change::TakeOver, seen, own, rules);
-            ("take over", done && put_if(&mut next, true, own, asks, attempt))
+            (
+                "take over",
+                done && put_if(&mut next, true, own, asks, attempt),
+            )
         }
         Plan::Lapse { seen } => {
             let done = next.change(Change::Lapse, seen, seen, rules);
@@ -207,6 +210,18 @@ fn over(world: &World, who: usize, rules: Rules, steps: &mut Steps) {
 }
 
 fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
+    // An operator asks for lapses that nobody has seen.
+    if let Some(row) = &world.row {
+        let mut next = world.clone();
+        // What is released is no attempt's any more.
+        let becomes = match rules.on_lapse {
+            OnLapse::Unknown => row.id,
+            OnLapse::Retry => 200 + u8::try_from(row.attempt).unwrap_or(u8::MAX - 200),
+        };
+        if next.change(Change::lapse(rules.on_lapse), row.id, becomes, rules) {
+            steps.push(("overdue", next));
+        }
+    }
     let Some(seen) = world.reconciler else {
         if let Some(row) = &world.row
             && row.status == Status::Unknown
@@ -239,7 +254,7 @@ fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(),
     {
         return Err("a result was overwritten");
     }
-    if matches!(event, "take over" | "lapse" | "lost")
+    if matches!(event, "take over" | "lapse" | "overdue" | "lost")
         && let Some(row) = &before.row
         && row.status == Status::InProgress
         && row.until.is_some_and(|until| until > before.now)

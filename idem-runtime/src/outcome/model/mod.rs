@@ -39,7 +39,7 @@ fn no_order_of_events_completes_twice_overwrites_a_result_or_steals_a_live_lease
         let seen = &explored.reached;
         for event in [
             "fresh", "extend", "complete", "fail", "release", "doubt", "settle", "held", "rival",
-            "fenced", "late",
+            "fenced", "late", "overdue",
         ] {
             assert!(seen.contains(event), "no {event}: {seen:?}");
         }

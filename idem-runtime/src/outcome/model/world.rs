@@ -16,6 +16,10 @@ const CALLS: u8 = 2;
 
 /// The rules under which the world goes on: the library's, or broken ones.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "breaks that do not depend on each other"
+)]
 pub(super) struct Rules {
     pub(super) on_lapse: OnLapse,
     pub(super) permits: fn(Change, &Record, AttemptId, Timestamp) -> bool,
@@ -202,6 +206,7 @@ fn record(row: &Row) -> Record {
         operation: OPERATIONS[row.operation].to_owned(),
         fingerprint: None,
         request: None,
+        request_too_large: false,
         result: None,
         failure: None,
     }

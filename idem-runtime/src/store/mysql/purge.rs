@@ -3,16 +3,18 @@
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
+use super::super::session::Spent;
 use super::{code, rows, sql};
 use crate::error::Error;
 
-/// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
+/// One batch: locked rows are skipped, and leases are not touched.
 pub(super) async fn batch(
     conn: &mut MySqlConnection,
     table: &str,
+    spent: Spent,
     limit: u32,
 ) -> Result<u64, Error> {
-    run(conn, table, sql::purge(table, limit)).await
+    run(conn, table, sql::purge(table, spent, limit)).await
 }
 
 /// One batch in a transaction of its own, if no other session of this server has the lead.
@@ -23,6 +25,7 @@ pub(super) async fn batch(
 pub(super) async fn leading(
     conn: &mut MySqlConnection,
     table: &str,
+    spent: Spent,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
     // At most 64 characters; the name covers the database as well.
@@ -44,7 +47,7 @@ pub(super) async fn leading(
     let statements = format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
          COMMIT AND NO CHAIN NO RELEASE",
-        sql::purge(table, limit)
+        sql::purge(table, spent, limit)
     );
     let deleted = match run(conn, table, statements).await {
         Ok(deleted) => Some(deleted),

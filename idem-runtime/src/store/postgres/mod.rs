@@ -24,7 +24,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
 use super::row;
-use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -141,8 +141,8 @@ impl Session for PgConnection {
         }
     }
 
-    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
-        purge::batch(self, table, limit).await
+    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, spent, limit).await
     }
 }
 

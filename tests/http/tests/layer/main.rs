@@ -2,6 +2,7 @@
 
 mod bodies;
 mod keeps;
+mod limit;
 mod relay;
 mod released;
 mod replays;
