@@ -20,11 +20,19 @@ pub const MAX_WAIT: Duration = Duration::from_mins(1);
 /// When a caller refused as in flight should try again, where nothing better is known: 1 second.
 pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// The longest that a caller refused as in flight is asked to wait: 5 seconds. It grows towards this
+/// with the age of the attempt that holds the key.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
+
 /// The shortest lease that an operation may ask for: 1 second.
 pub const MIN_LEASE: Duration = Duration::from_secs(1);
 
 /// The longest lease that an operation may ask for: 24 hours.
 pub const MAX_LEASE: Duration = Duration::from_hours(24);
+
+/// The longest request that is kept in a record, unless the operation says otherwise: 64 KiB of canonical
+/// JSON.
+pub const DEFAULT_REQUEST_LIMIT: usize = 64 * 1024;
 
 /// What a duplicate gets while the first attempt is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +81,17 @@ pub enum OnLapse {
     /// the provider knows [`external_key`](crate::Attempt::external_key), or a second mail is better
     /// than none.
     Retry,
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+impl OnLapse {
+    /// As stored.
+    pub(crate) const fn code(self) -> i16 {
+        match self {
+            Self::Unknown => 1,
+            Self::Retry => 2,
+        }
+    }
 }
 
 /// Lease mode: for how long an attempt owns its key without a sign of life, and what follows.
@@ -148,6 +167,9 @@ pub struct Policy {
     /// Whether the request is kept beside its fingerprint, for diagnosing a mismatch. Off by
     /// default: requests carry personal data.
     pub record_request: bool,
+    /// The longest request that is kept, in bytes of canonical JSON. Of a longer one the record keeps the
+    /// hash, and that it was too large; it is compared all the same.
+    pub request_limit: usize,
     /// Whether a call without a key is refused. When false, such a call runs without idempotency.
     pub key_required: bool,
     /// Whether requests are compared at all.
@@ -164,10 +186,16 @@ impl Policy {
         failures: Failures::Retry,
         expiry: Expiry::Replay,
         record_request: false,
+        request_limit: DEFAULT_REQUEST_LIMIT,
         key_required: true,
         fingerprint: true,
         lease: None,
     };
+
+    /// As stores count: microseconds.
+    pub(crate) fn retention_micros(&self) -> i64 {
+        i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
+    }
 }
 
 impl Default for Policy {

@@ -2,7 +2,8 @@
 //!
 //! A sweep deletes in small batches, each in a transaction of its own, until nothing expired is
 //! left. It stands in nobody's way: a batch skips rows that others have locked, never waits for a
-//! claim, and pauses before the next. Leases and unknown outcomes are not touched, however old.
+//! claim, and pauses before the next. Leases are not touched, however old, nor are unknown outcomes,
+//! unless [`PurgeWorker::unknown_retention`] says when.
 //!
 //! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its
 //! transaction, so that it holds through a pooler too; a node that does not get it leaves the sweep
@@ -20,8 +21,9 @@ use sqlx::Pool;
 
 use crate::engine::lent::Lent;
 use crate::error::{Error, Field, Invalid, Reason};
+use crate::policy::MAX_RETENTION;
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::Backend;
+use crate::store::{Backend, Spent};
 use crate::telemetry::TARGET;
 
 /// The time between two sweeps when none is given: 1 hour.
@@ -37,8 +39,10 @@ pub const DEFAULT_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Purged {
-    /// The records deleted.
+    /// The records deleted, those of unknown outcome included.
     pub rows: u64,
+    /// The records of unknown outcome among them.
+    pub unknown: u64,
     /// The batches that deleted any.
     pub batches: u64,
     /// Whether the sweep stopped because another node has the lead (on SQLite: because others were
@@ -69,6 +73,7 @@ pub struct PurgeWorker<DB: Backend> {
     interval: Duration,
     batch: u32,
     pause: Duration,
+    unknown_retention: Option<Duration>,
     report: Option<Box<Report>>,
 }
 
@@ -83,6 +88,7 @@ impl<DB: Backend> PurgeWorker<DB> {
             interval: DEFAULT_INTERVAL,
             batch: DEFAULT_BATCH,
             pause: DEFAULT_PAUSE,
+            unknown_retention: None,
             report: None,
         }
     }
@@ -106,6 +112,30 @@ impl<DB: Backend> PurgeWorker<DB> {
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
+    }
+
+    /// Deletes unknown outcomes too, this long after the end of their lease. By default they never leave
+    /// by time: what is deleted is settled by nobody, and a retry runs the body again. Give a time after
+    /// which the clients have surely given up, and
+    /// [`list_unknown`](crate::store::Bound::list_unknown) has been read.
+    ///
+    /// # Errors
+    /// [`Invalid`] of [`Field::Retention`] if zero or above 3,650 days.
+    pub fn unknown_retention(mut self, retention: Duration) -> Result<Self, Invalid> {
+        if retention.is_zero() {
+            return Err(Invalid::new(Field::Retention, Reason::Empty));
+        }
+        if retention > MAX_RETENTION {
+            return Err(Invalid::new(
+                Field::Retention,
+                Reason::TooLongTime {
+                    limit: MAX_RETENTION,
+                    found: retention,
+                },
+            ));
+        }
+        self.unknown_retention = Some(retention);
+        Ok(self)
     }
 
     /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
@@ -167,15 +197,27 @@ impl<DB: Backend> PurgeWorker<DB> {
     /// Deletes batch after batch. Counts as it goes, so that a sweep dropped half-way is counted
     /// too.
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
+        self.delete(Spent::Expired, purged).await?;
+        let Some(retention) = self.unknown_retention else {
+            return Ok(());
+        };
+        let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+        self.delete(Spent::Unknown(ago), purged).await
+    }
+
+    async fn delete(&self, spent: Spent, purged: &mut Purged) -> Result<(), Error> {
         loop {
             let mut lent = Lent::from(&self.pool).await?;
-            let deleted = DB::sweep(&mut lent.conn, &self.table, self.batch).await;
+            let deleted = DB::sweep(&mut lent.conn, &self.table, spent, self.batch).await;
             lent.give_back(deleted.is_ok()).await;
             let Some(rows) = deleted? else {
                 purged.skipped = true;
                 return Ok(());
             };
             purged.rows += rows;
+            if spent != Spent::Expired {
+                purged.unknown += rows;
+            }
             purged.batches += u64::from(rows > 0);
             if rows < u64::from(self.batch) {
                 return Ok(());
@@ -193,6 +235,7 @@ impl<DB: Backend> PurgeWorker<DB> {
     ) {
         let Purged {
             rows,
+            unknown,
             batches,
             skipped,
         } = purged;
@@ -200,10 +243,10 @@ impl<DB: Backend> PurgeWorker<DB> {
         let table = &*self.table;
         match result {
             Ok(_) => tracing::info!(
-                target: TARGET, table, rows, batches, skipped, cancelled, elapsed_us, "purge"
+                target: TARGET, table, rows, unknown, batches, skipped, cancelled, elapsed_us, "purge"
             ),
             Err(error) => tracing::warn!(
-                target: TARGET, table, rows, batches, elapsed_us, error = %error, "purge failed"
+                target: TARGET, table, rows, unknown, batches, elapsed_us, error = %error, "purge failed"
             ),
         }
         if let Some(report) = &self.report {
@@ -219,6 +262,7 @@ impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
             .field("interval", &self.interval)
             .field("batch", &self.batch)
             .field("pause", &self.pause)
+            .field("unknown_retention", &self.unknown_retention)
             .finish_non_exhaustive()
     }
 }

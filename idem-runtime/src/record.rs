@@ -153,8 +153,10 @@ pub struct Record {
     pub operation: String,
     /// The hash of the request; `None` if the operation compares none.
     pub fingerprint: Option<Fingerprint>,
-    /// The canonical request, if the operation keeps it.
+    /// The canonical request, if the operation keeps it and it was not too large.
     pub request: Option<Vec<u8>>,
+    /// Whether the request was longer than what is kept: only its hash is there.
+    pub request_too_large: bool,
     /// The encoded result of a completed operation.
     pub result: Option<Vec<u8>>,
     /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed one.
@@ -176,9 +178,31 @@ impl fmt::Debug for Record {
             .field("operation", &self.operation)
             .field("fingerprint", &self.fingerprint)
             .field("request_bytes", &bytes(&self.request))
+            .field("request_too_large", &self.request_too_large)
             .field("result_bytes", &bytes(&self.result))
             .field("failure_bytes", &bytes(&self.failure))
             .finish()
+    }
+}
+
+/// What is stored in the place of a request that is longer than what is kept. No request is empty: it is
+/// JSON.
+const TOO_LARGE: &[u8] = b"";
+
+/// What of a canonical request is stored: all of it, or that it is longer than `limit`.
+pub(crate) fn stored_request(canonical: &[u8], limit: usize) -> &[u8] {
+    if canonical.len() > limit {
+        TOO_LARGE
+    } else {
+        canonical
+    }
+}
+
+/// The request that is stored, and whether it was too large to be.
+pub(crate) fn kept_request(stored: Option<Vec<u8>>) -> (Option<Vec<u8>>, bool) {
+    match stored {
+        Some(stored) if stored == TOO_LARGE => (None, true),
+        stored => (stored, false),
     }
 }
 

@@ -113,6 +113,15 @@ impl Operation {
         self
     }
 
+    /// The longest request that the record keeps, in bytes of canonical JSON;
+    /// [`DEFAULT_REQUEST_LIMIT`](crate::policy::DEFAULT_REQUEST_LIMIT) by default. Of a longer one it
+    /// keeps the hash, and that it was too large: never a part. It is compared all the same.
+    #[must_use]
+    pub const fn request_limit(mut self, bytes: usize) -> Self {
+        self.policy.request_limit = bytes;
+        self
+    }
+
     /// Lets a call without a key run, without idempotency.
     #[must_use]
     pub const fn optional_key(mut self) -> Self {

@@ -15,11 +15,14 @@ CREATE TABLE idem_record (
     status              SMALLINT        NOT NULL,
     fingerprint_version SMALLINT        NOT NULL,
     codec               SMALLINT        NOT NULL,
+    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    on_lapse            SMALLINT,
     namespace           VARBINARY(64)   NOT NULL CHECK (octet_length(namespace) > 0),
     scope               VARBINARY(1020) NOT NULL CHECK (char_length(convert(scope USING utf8mb4)) <= 255),
     `key`               VARBINARY(1020) NOT NULL CHECK (char_length(convert(`key` USING utf8mb4)) BETWEEN 1 AND 255),
     operation           VARBINARY(1020) NOT NULL CHECK (char_length(convert(operation USING utf8mb4)) <= 255),
     fingerprint         VARBINARY(32)   CHECK (octet_length(fingerprint) = 32),
+    -- Empty: it was too large to be kept, and only its hash is.
     request             LONGBLOB,
     result              LONGBLOB,
     failure             LONGBLOB,
@@ -55,12 +58,14 @@ CREATE VIEW idem_record_readable AS
                        WHEN 4 THEN 'unknown' WHEN 5 THEN 'released' END AS status,
            session_id,
            attempt,
+           CASE WHEN status IN (3, 4) THEN CASE on_lapse WHEN 2 THEN 'retry' ELSE 'unknown' END END AS on_lapse,
            TIMESTAMPADD(MICROSECOND, created_at, TIMESTAMP'1970-01-01 00:00:00.000000') AS created_at,
            TIMESTAMPADD(MICROSECOND, nullif(expires_at, 9223372036854775807),
                         TIMESTAMP'1970-01-01 00:00:00.000000') AS expires_at,
            TIMESTAMPADD(MICROSECOND, locked_until, TIMESTAMP'1970-01-01 00:00:00.000000') AS locked_until,
            lower(hex(fingerprint)) AS fingerprint,
-           CASE codec WHEN 1 THEN convert(request USING utf8mb4) END AS request,
+           CASE codec WHEN 1 THEN convert(nullif(request, '') USING utf8mb4) END AS request,
+           coalesce(octet_length(request) = 0, FALSE) AS request_too_large,
            CASE codec WHEN 1 THEN convert(result USING utf8mb4) END AS result,
            CASE codec WHEN 1 THEN convert(failure USING utf8mb4) END AS failure
       FROM idem_record;

@@ -13,11 +13,14 @@ CREATE TABLE idem_record (
     status              smallint    NOT NULL,
     fingerprint_version smallint    NOT NULL,
     codec               smallint    NOT NULL,
+    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    on_lapse            smallint,
     namespace           varchar(64)  COLLATE "C" NOT NULL,
     scope               varchar(255) COLLATE "C" NOT NULL,
     key                 varchar(255) COLLATE "C" NOT NULL,
     operation           varchar(255) COLLATE "C" NOT NULL,
     fingerprint         bytea,
+    -- Empty: it was too large to be kept, and only its hash is.
     request             bytea,
     result              bytea,
     failure             bytea,
@@ -44,11 +47,13 @@ CREATE VIEW idem_record_readable AS
            CASE status WHEN 1 THEN 'completed' WHEN 2 THEN 'failed' WHEN 3 THEN 'in progress' WHEN 4 THEN 'unknown'
                        WHEN 5 THEN 'released' END AS status,
            attempt,
+           CASE WHEN status IN (3, 4) THEN CASE on_lapse WHEN 2 THEN 'retry' ELSE 'unknown' END END AS on_lapse,
            created_at,
            expires_at,
            locked_until,
            encode(fingerprint, 'hex') AS fingerprint,
-           CASE codec WHEN 1 THEN convert_from(request, 'UTF8') END AS request,
+           CASE codec WHEN 1 THEN convert_from(nullif(request, ''), 'UTF8') END AS request,
+           coalesce(octet_length(request) = 0, false) AS request_too_large,
            CASE codec WHEN 1 THEN convert_from(result, 'UTF8') END AS result,
            CASE codec WHEN 1 THEN convert_from(failure, 'UTF8') END AS failure
       FROM idem_record;

@@ -12,11 +12,14 @@ CREATE TABLE idem_record (
     status              INTEGER NOT NULL,
     fingerprint_version INTEGER NOT NULL,
     codec               INTEGER NOT NULL,
+    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    on_lapse            INTEGER,
     namespace           TEXT    NOT NULL CHECK (length(namespace) BETWEEN 1 AND 64),
     scope               TEXT    NOT NULL CHECK (length(scope) <= 255),
     key                 TEXT    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
     operation           TEXT    NOT NULL CHECK (length(operation) BETWEEN 1 AND 255),
     fingerprint         BLOB    CHECK (length(fingerprint) = 32),
+    -- Empty: it was too large to be kept, and only its hash is.
     request             BLOB,
     result              BLOB,
     failure             BLOB,
@@ -48,11 +51,13 @@ CREATE VIEW idem_record_readable AS
            CASE status WHEN 1 THEN 'completed' WHEN 2 THEN 'failed' WHEN 3 THEN 'in progress' WHEN 4 THEN 'unknown'
                        WHEN 5 THEN 'released' END AS status,
            attempt,
+           CASE WHEN status IN (3, 4) THEN CASE on_lapse WHEN 2 THEN 'retry' ELSE 'unknown' END END AS on_lapse,
            strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000000.0, 'unixepoch') AS created_at,
            strftime('%Y-%m-%dT%H:%M:%fZ', nullif(expires_at, 9223372036854775807) / 1000000.0, 'unixepoch') AS expires_at,
            strftime('%Y-%m-%dT%H:%M:%fZ', locked_until / 1000000.0, 'unixepoch') AS locked_until,
            lower(hex(fingerprint)) AS fingerprint,
-           CASE codec WHEN 1 THEN CAST(request AS TEXT) END AS request,
+           CASE codec WHEN 1 THEN CAST(nullif(request, x'') AS TEXT) END AS request,
+           coalesce(length(request) = 0, 0) AS request_too_large,
            CASE codec WHEN 1 THEN CAST(result AS TEXT) END AS result,
            CASE codec WHEN 1 THEN CAST(failure AS TEXT) END AS failure
       FROM idem_record;

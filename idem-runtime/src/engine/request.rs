@@ -8,7 +8,7 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canoni
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
 use crate::outcome::Question;
-use crate::record::Record;
+use crate::record::{Record, stored_request};
 use crate::spec::Operation;
 use crate::telemetry::{Call, PANICKED};
 
@@ -224,18 +224,20 @@ impl Request {
         self.fingerprint
     }
 
-    /// The canonical request, if the operation keeps it.
+    /// What the record keeps of the request, if the operation keeps it.
     pub(crate) fn recorded_request(&self) -> Option<&[u8]> {
         if self.operation.policy().record_request {
-            self.canonical.as_deref()
+            self.kept_request()
         } else {
             None
         }
     }
 
-    /// The canonical request, whether or not the operation keeps it; `None` if it compares nothing.
-    pub(crate) fn canonical(&self) -> Option<&[u8]> {
-        self.canonical.as_deref()
+    /// The same, whether or not the operation keeps it; `None` if it compares nothing.
+    pub(crate) fn kept_request(&self) -> Option<&[u8]> {
+        let limit = self.operation.policy().request_limit;
+        let canonical = self.canonical.as_deref();
+        canonical.map(|canonical| stored_request(canonical, limit))
     }
 
     pub(crate) fn question(&self) -> Question<'_> {

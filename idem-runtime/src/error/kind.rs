@@ -56,6 +56,7 @@ impl Error {
             | Self::LeasePolicy { .. }
             | Self::FailurePolicy { .. } => ErrorKind::Misuse,
             Self::LeaseLost
+            | Self::TooManyRuns { .. }
             | Self::TransactionLost(_)
             | Self::FreshTransactionNeeded
             | Self::CommitUnknown(_)
@@ -80,10 +81,12 @@ impl Error {
         )
     }
 
-    /// When to try again, for [`Error::InFlight`].
+    /// When to try again, for [`Error::InFlight`] and [`Error::TooManyRuns`].
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::InFlight { retry_after } => Some(*retry_after),
+            Self::InFlight { retry_after } | Self::TooManyRuns { retry_after, .. } => {
+                Some(*retry_after)
+            }
             _ => None,
         }
     }

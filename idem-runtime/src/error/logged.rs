@@ -36,6 +36,7 @@ impl Error {
             Self::OutcomeUnknown { .. } => "OutcomeUnknown",
             Self::LeaseLost => "LeaseLost",
             Self::LeaseInTransaction => "LeaseInTransaction",
+            Self::TooManyRuns { .. } => "TooManyRuns",
             Self::LeasePolicy { .. } => "LeasePolicy",
             Self::NestedSameKey => "NestedSameKey",
             Self::AlreadyInTransaction => "AlreadyInTransaction",

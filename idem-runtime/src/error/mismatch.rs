@@ -15,6 +15,8 @@ pub struct Mismatch {
     pub submitted_operation: String,
     /// The canonical JSON of the recorded request, if the operation keeps requests.
     pub recorded_request: Option<Vec<u8>>,
+    /// Whether the recorded request was too large to be kept.
+    pub recorded_request_too_large: bool,
     /// The recorded fingerprint, lower-case hex, if the operation compares requests.
     pub recorded_hash: Option<String>,
     /// The fingerprint of the request now submitted, lower-case hex.
@@ -30,6 +32,7 @@ impl Mismatch {
             recorded_operation,
             submitted_operation,
             recorded_request: None,
+            recorded_request_too_large: false,
             recorded_hash: None,
             submitted_hash: None,
             differs_in_order_only: false,
@@ -68,6 +71,10 @@ impl fmt::Debug for Mismatch {
         f.debug_struct("Mismatch")
             .field("recorded_operation", &self.recorded_operation)
             .field("submitted_operation", &self.submitted_operation)
+            .field(
+                "recorded_request_too_large",
+                &self.recorded_request_too_large,
+            )
             .field("recorded_hash", &self.recorded_hash)
             .field("submitted_hash", &self.submitted_hash)
             .field("differs_in_order_only", &self.differs_in_order_only)

@@ -103,6 +103,19 @@ pub enum Error {
     #[error("a lease outlives any transaction: use a connection that has none open")]
     LeaseInTransaction,
 
+    /// As many leased runs are under way as are let be: by
+    /// [`set_max_concurrent`](crate::lease::set_max_concurrent) in this process, or by a layer. Nothing
+    /// was claimed.
+    #[error(
+        "{limit} leased runs are under way, which is the limit; nothing was written: try again with the same key"
+    )]
+    TooManyRuns {
+        /// The limit.
+        limit: usize,
+        /// When to try again.
+        retry_after: Duration,
+    },
+
     /// An operation with a lease was run as one without, or the other way round.
     #[error("operation `{operation}` {}", if *.leased {
         "takes a lease: call `run_leased`"

@@ -87,6 +87,10 @@ fn every_error() -> Vec<Error> {
             attempt: 1,
         },
         Error::LeaseLost,
+        Error::TooManyRuns {
+            limit: 2,
+            retry_after: Duration::from_secs(1),
+        },
         Error::LeaseInTransaction,
         Error::LeasePolicy {
             operation: "pay".into(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
 use crate::identity::Identity;
@@ -51,7 +51,18 @@ struct Shared {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
     pub(super) until: Instant,
+    /// Whether it is another attempt's, or could not be kept. That its time is over shows by `until`.
     pub(super) is_lost: bool,
+    /// When the next heartbeat is due.
+    pub(super) due: Instant,
+    /// When the last heartbeat that succeeded was sent.
+    pub(super) given: Option<Instant>,
+}
+
+impl Life {
+    fn is_over(&self) -> bool {
+        self.is_lost || self.until <= Instant::now()
+    }
 }
 
 /// A sign of life that the body asks for, and where it wants the answer.
@@ -68,6 +79,8 @@ impl Attempt {
         let life = Life {
             until,
             is_lost: false,
+            due: until,
+            given: None,
         };
         Self {
             shared: Arc::new(Shared {
@@ -132,21 +145,30 @@ impl Attempt {
         }
     }
 
-    /// Whether the lease is lost: another attempt has it, or the database could not be reached for its
-    /// whole length.
+    /// Whether the lease is lost: another attempt has it, or its time is over without a sign of life
+    /// that succeeded. It is true from the moment at which [`lease_left`](Self::lease_left) is zero.
+    ///
+    /// A process that stood still for longer than its lease may find it untouched: if the sign of life
+    /// that follows succeeds, the lease is this attempt's again.
     pub fn is_lost(&self) -> bool {
-        self.shared.life.borrow().is_lost
+        self.life().is_over()
     }
 
     /// Ready once the lease is lost: the signal to stop, for a `select!` around long work.
     pub async fn lost(&self) {
-        let mut life = self.shared.life.subscribe();
-        // An error would mean that the sender is gone, and this handle has it.
-        let _ = life.wait_for(|life| life.is_lost).await;
+        let mut changes = self.shared.life.subscribe();
+        loop {
+            let life = *changes.borrow_and_update();
+            if life.is_over() {
+                return;
+            }
+            // An error would mean that the sender is gone, and this handle has it.
+            let _ = timeout_at(life.until, changes.changed()).await;
+        }
     }
 
     /// Says that the effect may have happened, and that the body cannot tell: if it now returns an
-    /// `Err` that is not recorded, the outcome is *unknown* and waits for reconciliation, instead of
+    /// `Err` that is not recorded, or panics, the outcome is *unknown* and waits for reconciliation, instead of
     /// being released for the next caller. Call it where the provider's answer is lost.
     pub fn outcome_unknown(&self) {
         self.shared.in_doubt.store(true, Ordering::SeqCst);
@@ -160,8 +182,17 @@ impl Attempt {
         *self.shared.life.borrow()
     }
 
-    pub(super) fn live(&self, until: Instant) {
-        self.shared.life.send_modify(|life| life.until = until);
+    /// A heartbeat that was sent then has succeeded.
+    pub(super) fn live(&self, given: Instant, until: Instant, due: Instant) {
+        self.shared.life.send_modify(|life| {
+            (life.until, life.due) = (until, due);
+            life.given = Some(given);
+        });
+    }
+
+    /// The next heartbeat is due then.
+    pub(super) fn due(&self, due: Instant) {
+        self.shared.life.send_modify(|life| life.due = due);
     }
 
     pub(super) fn lose(&self) {
@@ -177,5 +208,40 @@ impl fmt::Debug for Attempt {
             .field("number", &self.shared.number)
             .field("life", &self.life())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{IdempotencyKey, Scope};
+
+    fn attempt(until: Instant) -> Attempt {
+        let key = "k".parse::<IdempotencyKey>().expect("a key");
+        let identity = Identity::of_operation("mail", Scope::GLOBAL, key);
+        let (beats, _) = mpsc::unbounded_channel();
+        Attempt::new(identity, AttemptId::random(), 1, until, beats)
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_lost_as_soon_as_nothing_is_left_of_it() {
+        let over = attempt(Instant::now());
+        assert!(over.lease_left().is_zero() && over.is_lost());
+        over.lost().await;
+        let brief = attempt(Instant::now() + Duration::from_millis(5));
+        brief.lost().await;
+        assert!(brief.lease_left().is_zero() && brief.is_lost());
+    }
+
+    #[tokio::test]
+    async fn a_sign_of_life_that_comes_late_and_succeeds_makes_the_lease_the_attempts_again() {
+        let late = attempt(Instant::now());
+        assert!(late.is_lost());
+        let (now, hour) = (Instant::now(), Duration::from_hours(1));
+        late.live(now, now + hour, now + hour / 3);
+        assert!(!late.is_lost() && late.lease_left() > hour / 2);
+        late.lose();
+        assert!(late.is_lost() && late.lease_left().is_zero());
+        late.lost().await;
     }
 }

@@ -47,15 +47,16 @@ pub(super) async fn claim<DB: LeaseBackend>(
         question: request.question(),
         lease,
         fingerprint: request.fingerprint(),
-        request: request.canonical(),
+        request: request.kept_request(),
     };
     let mut lost: Option<Lost> = None;
     loop {
         if let Some(pause) = state.pause.take() {
             sleep(pause).await;
         }
-        let sent = Instant::now();
-        let asked = once(pool, ask, &terms);
+        // Moved to when a connection is there: waiting for one takes nothing off the lease.
+        let mut sent = Instant::now();
+        let asked = once(pool, ask, &terms, &mut sent);
         let answer = match &lost {
             None => asked.await,
             Some(lost) => match timeout_at(lost.deadline, asked).await {
@@ -101,8 +102,10 @@ async fn once<DB: LeaseBackend>(
     pool: &Pool<DB>,
     ask: &Ask,
     terms: &Terms<'_>,
+    sent: &mut Instant,
 ) -> Result<Result<i32, Decision>, CommitError> {
     let mut lent = Lent::from(pool).await.map_err(CommitError::RolledBack)?;
+    *sent = Instant::now();
     let answer = leased::claim(&mut *lent.conn, ask, terms).await;
     lent.give_back(answer.is_ok()).await;
     answer

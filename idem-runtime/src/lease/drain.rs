@@ -1,20 +1,52 @@
 //! Waiting for the runs of this process.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
+use crate::error::Error;
+use crate::policy::DEFAULT_RETRY_AFTER;
+
 static RUNS: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// One run, counted while it lives.
 #[derive(Debug)]
 pub(super) struct Running(());
 
 impl Running {
-    pub(super) fn enter() -> Self {
-        RUNS.send_modify(|runs| *runs += 1);
-        Self(())
+    pub(super) fn enter() -> Result<Self, Error> {
+        let limit = LIMIT.load(Ordering::SeqCst);
+        let entered = RUNS.send_if_modified(|runs| {
+            let enters = *runs < limit;
+            *runs += usize::from(enters);
+            enters
+        });
+        if entered {
+            Ok(Self(()))
+        } else {
+            Err(too_many(limit))
+        }
     }
+}
+
+/// What a call over a limit is refused with.
+pub(crate) fn too_many(limit: usize) -> Error {
+    Error::TooManyRuns {
+        limit,
+        retry_after: DEFAULT_RETRY_AFTER,
+    }
+}
+
+/// Lets at most so many leased runs be under way in this process at once; there is no limit by default.
+///
+/// A run counts until it has ended, also when its caller has gone: a limit on requests, further out, loses
+/// sight of it then. A call over the limit is refused with [`Error::TooManyRuns`] before it claims, and
+/// may be retried. Runs that are under way are not touched.
+pub fn set_max_concurrent(runs: usize) {
+    LIMIT.store(runs, Ordering::SeqCst);
 }
 
 impl Drop for Running {

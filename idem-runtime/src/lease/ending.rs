@@ -1,19 +1,20 @@
 //! Ending an attempt: one write under the fence, tried until it is known what became of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::attempt::Attempt;
+use super::heartbeats::Heartbeats;
 use crate::engine::RESOLVE_WITHIN;
 use crate::engine::answer::Answer;
 use crate::engine::contract::Contract;
-use crate::engine::lent::Lent;
 use crate::engine::request::Request;
 use crate::error::Error;
 use crate::outcome::Change;
-use crate::policy::Lease;
+use crate::policy::{Lease, OnLapse};
 use crate::store::lease::{LeaseBackend, Write};
 use crate::store::leased::write_fenced;
 use crate::store::{Ask, CommitError};
@@ -21,26 +22,18 @@ use crate::store::{Ask, CommitError};
 /// An attempt's hold on its record.
 pub(super) struct Holder<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
+    pub(super) heartbeats: Arc<Heartbeats<DB>>,
     pub(super) ask: Ask,
     pub(super) lease: Lease,
-}
-
-impl<DB: LeaseBackend> Clone for Holder<DB> {
-    fn clone(&self) -> Self {
-        Self {
-            pool: self.pool.clone(),
-            ask: self.ask.clone(),
-            lease: self.lease,
-        }
-    }
+    /// Of what it ends in, in microseconds.
+    pub(super) retention: i64,
 }
 
 impl<DB: LeaseBackend> Holder<DB> {
     /// One write, on a connection that is closed unless it is known to be as it was.
-    pub(super) async fn write(&self, write: &Write<'_>) -> Result<(), CommitError> {
-        let mut lent = Lent::from(&self.pool)
-            .await
-            .map_err(CommitError::RolledBack)?;
+    async fn write(&self, write: &Write<'_>) -> Result<(), CommitError> {
+        let lent = self.heartbeats.ending().await;
+        let mut lent = lent.map_err(CommitError::RolledBack)?;
         let done = write_fenced(&mut *lent.conn, &self.ask, write).await;
         let is_clean = matches!(
             done,
@@ -51,7 +44,7 @@ impl<DB: LeaseBackend> Holder<DB> {
     }
 
     /// The same until it is done or lost, for as long as the lease is surely ours, and at least for
-    /// [`RESOLVE_WITHIN`]. A lost answer is found out by writing again: what stands there already, by
+    /// [`RESOLVE_WITHIN`]; heartbeats go on meanwhile. A lost answer is found out by writing again: what stands there already, by
     /// this attempt and to the byte, is done.
     async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
         // Once: signs of life that still go through must not move it for ever.
@@ -77,7 +70,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                 Err(_) => Error::Unavailable(sqlx::Error::PoolTimedOut.into()),
             };
             // A pool that is closed answers at once, however late it is.
-            if Instant::now() >= deadline || self.pool.is_closed() {
+            if Instant::now() >= deadline || self.heartbeats.is_closed() {
                 return Err(lost.map_or(failed, |lost| Error::CommitUnknown(lost.into())));
             }
             sleep(pause).await;
@@ -93,9 +86,7 @@ impl<DB: LeaseBackend> Holder<DB> {
         result: Result<T, E>,
         contract: &Contract<T, E>,
     ) -> Answer<T, E> {
-        let retention = request.operation().policy().retention.as_micros();
-        let retention = i64::try_from(retention).unwrap_or(i64::MAX);
-        let own = |change| Write::own(change, self.ask.attempt_id, retention);
+        let own = |change| Write::own(change, self.ask.attempt_id, self.retention);
         match result {
             Ok(value) => {
                 let (bytes, value) = match contract.encode(request.name(), &value) {
@@ -136,6 +127,16 @@ impl<DB: LeaseBackend> Holder<DB> {
                 }
             }
         }
+    }
+
+    /// The body has panicked: what a lapse would come to, at once. If it cannot be written the lease lapses.
+    pub(super) async fn panicked(&self, attempt: &Attempt) {
+        let change = match self.lease.on_lapse() {
+            OnLapse::Retry if !attempt.is_in_doubt() => Change::Release,
+            OnLapse::Retry | OnLapse::Unknown => Change::Doubt,
+        };
+        let write = Write::own(change, self.ask.attempt_id, self.retention);
+        let _ = self.persist(attempt, &write).await;
     }
 
     /// The body has come to its end and its record was not written. What the database will never take

@@ -1,5 +1,7 @@
 //! Lease mode without the attribute: a function over a constant description.
 
+use std::pin::Pin;
+
 use serde::Serialize;
 
 use super::attempt::Attempt;
@@ -71,7 +73,8 @@ impl Operation {
             }));
         }
         let contract = contract(writes(), reads(), lifts());
-        self.lease_under(db, key, request, body, contract).await
+        self.lease_under(db, key, request, Box::new(body), contract)
+            .await
     }
 
     /// As [`Operation::run_leased`], and permanent failures are recorded and replayed.
@@ -97,7 +100,8 @@ impl Operation {
         Fut: Future<Output = Result<T, E>> + Send + 'static,
     {
         let contract = contract(writes(), reads(), lifts()).recording(failures());
-        self.lease_under(db, key, request, body, contract).await
+        self.lease_under(db, key, request, Box::new(body), contract)
+            .await
     }
 
     async fn lease_under<K, Q, T, E, F, Fut>(
@@ -105,7 +109,7 @@ impl Operation {
         db: impl LeaseSource,
         key: &K,
         request: &Q,
-        body: F,
+        body: Box<F>,
         contract: Contract<T, E>,
     ) -> Result<Replayable<T>, E>
     where
@@ -120,6 +124,20 @@ impl Operation {
         call.key(key);
         call.projection(request);
         let (call, arrival) = leased(db, call, contract);
-        run(call, async move { body(arrival.attempt().await).await }).await
+        run(
+            call,
+            async move { boxed(body, arrival.attempt().await).await },
+        )
+        .await
     }
+}
+
+/// Begins the body. Apart, because what polls it would have room on its own stack for every copy that is
+/// made on the way to the box.
+#[inline(never)]
+fn boxed<F, Fut>(body: Box<F>, attempt: Attempt) -> Pin<Box<Fut>>
+where
+    F: FnOnce(Attempt) -> Fut,
+{
+    Box::pin(body(attempt))
 }

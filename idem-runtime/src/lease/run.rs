@@ -1,6 +1,10 @@
 //! One leased call: claim, body, end, in a task that its caller only waits for.
 
-use std::panic::resume_unwind;
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use sqlx::Pool;
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +15,7 @@ use super::beat;
 use super::claim::claim;
 use super::drain::Running;
 use super::ending::Holder;
+use super::heartbeats::Heartbeats;
 use super::source::LeaseSource;
 use crate::engine::answer::Answer;
 use crate::engine::contract::Contract;
@@ -59,23 +64,44 @@ pub fn leased<Db: LeaseSource, T, E>(
     (call, Arrival(arrival))
 }
 
+/// The body, boxed.
+type Body<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
 /// Runs the call in a task of its own and waits for it; dropped, it no longer waits.
+///
+/// The body is boxed before anything else: what is handed on from here is a pointer, however much the
+/// body holds across its awaits, and a small stack is enough.
 ///
 /// # Errors
 /// The body's own error, or a refusal of the library's.
 ///
 /// # Panics
 /// As the body does.
-pub async fn run<DB, T, E, F>(call: LeasedCall<DB, T, E>, body: F) -> Result<Replayable<T>, E>
+pub fn run<DB, T, E, F>(
+    call: LeasedCall<DB, T, E>,
+    body: F,
+) -> impl Future<Output = Result<Replayable<T>, E>> + Send
 where
     DB: LeaseBackend,
     T: Send + 'static,
     E: Send + 'static,
     F: Future<Output = Result<T, E>> + Send + 'static,
 {
+    wait(call, Box::pin(body))
+}
+
+async fn wait<DB, T, E>(call: LeasedCall<DB, T, E>, body: Body<T, E>) -> Result<Replayable<T>, E>
+where
+    DB: LeaseBackend,
+    T: Send + 'static,
+    E: Send + 'static,
+{
     let contract = call.contract;
     // Counted before the task is first polled: whoever drains must wait for it too.
-    let running = Running::enter();
+    let running = match Running::enter() {
+        Ok(running) => running,
+        Err(refusal) => return Err(refused(call.request, refusal, &contract)),
+    };
     let detached = detached(running, call, body).replayable();
     match tokio::spawn(detached.in_current_span()).await {
         Ok(Ok(value)) => Ok(value),
@@ -92,15 +118,18 @@ where
     }
 }
 
-async fn detached<DB, T, E, F>(
+/// A call that is not let in.
+fn refused<T, E>(mut request: Request, refusal: Error, contract: &Contract<T, E>) -> E {
+    request.begun(0);
+    request.tell("refused", None, Some(&refusal));
+    contract.lift(refusal)
+}
+
+async fn detached<DB: LeaseBackend, T, E>(
     _running: Running,
     call: LeasedCall<DB, T, E>,
-    body: F,
-) -> Result<Replayable<T>, E>
-where
-    DB: LeaseBackend,
-    F: Future<Output = Result<T, E>>,
-{
+    body: Body<T, E>,
+) -> Result<Replayable<T>, E> {
     let LeasedCall {
         pool,
         mut request,
@@ -115,18 +144,14 @@ where
     answer.into_result(&contract)
 }
 
-async fn answer<DB, T, E, F>(
+async fn answer<DB: LeaseBackend, T, E>(
     pool: Pool<DB>,
     request: &mut Request,
     state: &mut State,
     contract: &Contract<T, E>,
     arrive: oneshot::Sender<Attempt>,
-    body: F,
-) -> Answer<T, E>
-where
-    DB: LeaseBackend,
-    F: Future<Output = Result<T, E>>,
-{
+    body: Body<T, E>,
+) -> Answer<T, E> {
     let holder = match prepare(pool, request) {
         Ok(holder) => holder,
         Err(error) => return Answer::Refused(error),
@@ -145,13 +170,41 @@ where
         claimed.until,
         beats,
     );
-    let beating = beat::start(holder.clone(), attempt.clone(), asked);
+    let beating = beat::start(&holder, attempt.clone(), asked);
     // Refused by a body that does not ask for it, which then runs without.
     let _ = arrive.send(attempt.clone());
-    let result = body.await;
-    let answer = holder.end(request, &attempt, result, contract).await;
-    drop(beating);
-    answer
+    let ended = match caught(body).await {
+        Ok(result) => {
+            let end = holder.end(request, &attempt, result, contract);
+            // A result's own code runs here, when it is encoded.
+            caught(pin!(end)).await
+        }
+        Err(panic) => Err(panic),
+    };
+    match ended {
+        Ok(answer) => {
+            drop(beating);
+            answer
+        }
+        Err(panic) => {
+            holder.panicked(&attempt).await;
+            drop(beating);
+            resume_unwind(panic)
+        }
+    }
+}
+
+/// What the future comes to, or its panic.
+async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    poll_fn(|context| {
+        let poll = || Pin::new(&mut future).poll(context);
+        // After a panic it is not polled again.
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
 }
 
 /// What the call asks for, checked.
@@ -171,5 +224,12 @@ fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Ho
         home: DB::home(&pool)?,
         ..Ask::new(operation.table_name(), identity)
     };
-    Ok(Holder { pool, ask, lease })
+    let heartbeats = Heartbeats::of(&pool)?;
+    Ok(Holder {
+        pool,
+        heartbeats,
+        ask,
+        lease,
+        retention: operation.policy().retention_micros(),
+    })
 }

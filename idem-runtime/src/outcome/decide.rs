@@ -5,10 +5,11 @@
 //! that skipped the comparison.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::error::{Error, Mismatch};
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, without_order};
-use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// What the store showed at one moment.
@@ -104,16 +105,21 @@ pub enum Decision {
     Refuse(Error),
 }
 
-/// Decides. In order: an expired or released record counts as absent; then mismatch, completed,
-/// failed, unknown, live or lapsed lease, which only a lessee does something about; and without a record: nested, lock refused, fresh.
+/// Decides. In order: a record past a strict retention counts as absent; then mismatch, completed,
+/// failed, unknown, live or lapsed lease, which only a lessee does something about; and without a
+/// record, or with a released one of the same request: nested, lock refused, fresh.
 pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     let Sighting { record, lock, now } = sighting;
     let mut spent = None;
     if let Some(record) = record {
-        if is_spent(&record, now, question.expiry) {
-            spent = Some((record.attempt_id, record.attempt));
+        let place = (record.attempt_id, record.attempt);
+        if has_expired(&record, now, question.expiry) {
+            spent = Some(place);
         } else {
-            return decide_record(record, now, question);
+            match decide_record(record, now, question) {
+                Some(decision) => return decision,
+                None => spent = Some(place),
+            }
         }
     }
     match lock {
@@ -129,10 +135,11 @@ pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     }
 }
 
-fn is_spent(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
+/// Whether a record counts as absent, for its retention is over. A lease and an unknown outcome have
+/// none.
+fn has_expired(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
     match record.status {
-        Status::Released => true,
-        Status::Completed | Status::Failed => {
+        Status::Completed | Status::Failed | Status::Released => {
             expiry == Expiry::Strict
                 && record
                     .expires_at
@@ -142,18 +149,22 @@ fn is_spent(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
     }
 }
 
-fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Decision {
+/// What a record says; `None` if its key was given back for this very request. A released record is
+/// compared as every other: an earlier attempt may have shown its request to a provider, under the
+/// key that all attempts share.
+fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Option<Decision> {
     match mismatch(&record, question) {
         Ok(None) => {}
-        Ok(Some(mismatch)) => return Decision::Refuse(Error::Mismatch(Box::new(mismatch))),
-        Err(error) => return Decision::Refuse(error),
+        Ok(Some(mismatch)) => return Some(Decision::Refuse(Error::Mismatch(Box::new(mismatch)))),
+        Err(error) => return Some(Decision::Refuse(error)),
     }
-    match record.status {
+    Some(match record.status {
         Status::Completed => Decision::Replay(Box::new(record)),
         Status::Failed => Decision::ReplayFailure(Box::new(record)),
         Status::Unknown => Decision::Refuse(unknown(&record)),
-        Status::InProgress | Status::Released => decide_lease(record, now, question.lessee),
-    }
+        Status::InProgress => decide_lease(record, now, question.lessee),
+        Status::Released => return None,
+    })
 }
 
 /// A lease, live or lapsed. At its very end it has lapsed: `locked_until` is the first moment that is
@@ -177,9 +188,18 @@ fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decis
         },
         // Without an end (no schema of ours) it is held for ever, and not up for grabs.
         _ => Decision::Refuse(Error::InFlight {
-            retry_after: left.unwrap_or(DEFAULT_RETRY_AFTER),
+            retry_after: left.map_or(DEFAULT_RETRY_AFTER, |left| {
+                retry_after(now.since(record.created_at), left)
+            }),
         }),
     }
+}
+
+/// When to ask again for a key that an attempt of this age holds: after as long again as it has run,
+/// from [`DEFAULT_RETRY_AFTER`] to [`MAX_RETRY_AFTER`], and no later than its lease may lapse. The
+/// lease says how long a silent owner is waited for, not how long the work takes.
+pub(super) fn retry_after(age: Duration, left: Duration) -> Duration {
+    age.clamp(DEFAULT_RETRY_AFTER, MAX_RETRY_AFTER).min(left)
 }
 
 /// What a caller is told of a record whose outcome is unknown.
@@ -209,6 +229,7 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     }
     let mut mismatch = Mismatch::new(record.operation.clone(), question.operation.to_owned());
     mismatch.recorded_request.clone_from(&record.request);
+    mismatch.recorded_request_too_large = record.request_too_large;
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
     if record.operation == question.operation

@@ -10,13 +10,14 @@
 //! | complete, fail | in progress, unknown | completed, failed | its attempt |
 //! | release | in progress | released | its attempt |
 //! | doubt | in progress | unknown | its attempt |
-//! | lapse | in progress, lapsed | unknown | whoever sees it |
+//! | lapse | in progress, lapsed | unknown, or released under `retry` | whoever sees it |
 //! | take over | in progress, lapsed | in progress, of a new attempt | the new attempt |
 //! | settle | unknown | completed, failed, released | whoever found the outcome out |
 //!
 //! *By its attempt* is equality of the random `attempt_id`: a late owner finds another's there, and
-//! so it does after the outcome was settled without it.
+//! so it does after the outcome was settled, or the lapsed lease released, without it.
 
+use crate::policy::OnLapse;
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// A change of a lease's record.
@@ -34,6 +35,8 @@ pub(crate) enum Change {
     Doubt,
     /// The lease lapsed, under `on_lapse = "unknown"`.
     Lapse,
+    /// The lease lapsed, under `on_lapse = "retry"`, and nobody takes it over now.
+    LapseReleased,
     /// The lease lapsed, under `on_lapse = "retry"`.
     #[cfg_attr(
         not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
@@ -45,12 +48,30 @@ pub(crate) enum Change {
 }
 
 impl Change {
+    /// What a lapse that nobody takes over comes to under this policy.
+    #[cfg_attr(
+        not(feature = "memory"),
+        allow(
+            dead_code,
+            reason = "the statements of the databases read the policy of each record"
+        )
+    )]
+    pub(crate) const fn lapse(on_lapse: OnLapse) -> Self {
+        match on_lapse {
+            OnLapse::Unknown => Self::Lapse,
+            OnLapse::Retry => Self::LapseReleased,
+        }
+    }
+
     /// The statuses that it may be made from.
     pub(crate) const fn from(self) -> &'static [Status] {
         match self {
-            Self::Extend | Self::Release | Self::Doubt | Self::Lapse | Self::TakeOver => {
-                &[Status::InProgress]
-            }
+            Self::Extend
+            | Self::Release
+            | Self::Doubt
+            | Self::Lapse
+            | Self::LapseReleased
+            | Self::TakeOver => &[Status::InProgress],
             Self::Complete | Self::Fail => &[Status::InProgress, Status::Unknown],
             Self::Settle(_) => &[Status::Unknown],
         }
@@ -62,7 +83,7 @@ impl Change {
             Self::Extend | Self::TakeOver => Status::InProgress,
             Self::Complete => Status::Completed,
             Self::Fail => Status::Failed,
-            Self::Release => Status::Released,
+            Self::Release | Self::LapseReleased => Status::Released,
             Self::Doubt | Self::Lapse => Status::Unknown,
             Self::Settle(status) => status,
         }
@@ -70,7 +91,7 @@ impl Change {
 
     /// Whether the lease must have lapsed, by the database's clock.
     pub(crate) const fn wants_lapsed(self) -> bool {
-        matches!(self, Self::Lapse | Self::TakeOver)
+        matches!(self, Self::Lapse | Self::LapseReleased | Self::TakeOver)
     }
 
     /// Whether it may be made of this record, where `seen` is the attempt that the writer is, or whose

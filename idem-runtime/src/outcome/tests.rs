@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::decide::retry_after;
 use super::*;
 use crate::error::Error;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
-use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, OnLapse};
+use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
@@ -36,6 +37,7 @@ fn record(status: Status) -> Record {
         operation: "pay".to_owned(),
         fingerprint: Fingerprint::compute(FINGERPRINT_VERSION, "payments", "pay", REQUEST),
         request: None,
+        request_too_large: false,
         result: Some(b"1".to_vec()),
         failure: None,
     }
@@ -115,6 +117,7 @@ fn a_different_request_is_refused_before_anything_is_replayed() {
             Status::Failed,
             Status::Unknown,
             Status::InProgress,
+            Status::Released,
         ] {
             let other = question(Some(br#"{"amount":6}"#), Expiry::Replay);
             let decision = ask_with(Some(record(status)), lock, other);
@@ -132,11 +135,13 @@ fn another_operation_is_refused_even_when_no_request_is_compared() {
         operation: "refund",
         ..question(None, Expiry::Replay)
     };
-    let decision = ask_with(Some(record(Status::Completed)), Lock::Granted, elsewhere);
-    assert!(
-        matches!(decision, Decision::Refuse(Error::Mismatch(_))),
-        "{decision:?}"
-    );
+    for status in [Status::Completed, Status::InProgress, Status::Released] {
+        let decision = ask_with(Some(record(status)), Lock::Granted, elsewhere);
+        assert!(
+            matches!(decision, Decision::Refuse(Error::Mismatch(_))),
+            "{status:?}: {decision:?}"
+        );
+    }
 }
 
 #[test]
@@ -259,13 +264,56 @@ fn a_lease_never_expires_and_is_never_taken_over_here() {
 }
 
 #[test]
-fn a_released_record_counts_as_absent_and_is_replaced() {
+fn a_released_record_counts_as_absent_for_its_own_request_and_is_replaced() {
     let released = record(Status::Released);
     let id = released.attempt_id;
     assert!(matches!(
         ask(Some(released), Lock::Granted),
         Decision::Run { replaces: Some(replaces), attempt: 2 } if replaces == id
     ));
+}
+
+#[test]
+fn a_released_record_is_free_for_another_request_once_a_strict_retention_is_over() {
+    let other = question(Some(br#"{"amount":6}"#), Expiry::Strict);
+    for (expires_at, free) in [(1_000_000, true), (1_000_001, false)] {
+        let mut released = record(Status::Released);
+        released.expires_at = Some(Timestamp::from_micros(expires_at));
+        let id = released.attempt_id;
+        match ask_with(Some(released), Lock::Granted, other) {
+            Decision::Run {
+                replaces: Some(replaces),
+                attempt: 2,
+            } => assert!(free && replaces == id),
+            Decision::Refuse(Error::Mismatch(_)) => assert!(!free),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_released_record_of_an_unknown_fingerprint_version_is_an_error_and_never_a_run() {
+    let mut newer = record(Status::Released);
+    newer.fingerprint_version = FINGERPRINT_VERSION + 1;
+    let decision = ask(Some(newer), Lock::Granted);
+    assert!(
+        matches!(decision, Decision::Refuse(Error::UnknownState { .. })),
+        "{decision:?}"
+    );
+}
+
+#[test]
+fn a_caller_is_asked_to_wait_longer_the_older_the_attempt_and_never_beyond_its_lease_or_a_bound() {
+    let (lease, mut last) = (Duration::from_mins(5), Duration::ZERO);
+    for age in (0..20_000).step_by(100).map(Duration::from_millis) {
+        let wait = retry_after(age, lease);
+        assert!(wait >= last && wait >= DEFAULT_RETRY_AFTER && wait <= MAX_RETRY_AFTER);
+        assert!(wait <= age.max(DEFAULT_RETRY_AFTER), "{age:?}: {wait:?}");
+        last = wait;
+        let short = Duration::from_millis(250);
+        assert_eq!(retry_after(age, short), short);
+    }
+    assert_eq!(last, MAX_RETRY_AFTER);
 }
 
 fn leased(on_lapse: OnLapse) -> Question<'static> {

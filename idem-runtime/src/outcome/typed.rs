@@ -54,6 +54,9 @@ pub struct TypedMismatch<Req> {
     /// mismatch.
     #[serde(skip)]
     pub recorded_request: Option<Result<Req, Error>>,
+    /// Whether the recorded request was too large to be kept.
+    #[serde(skip)]
+    pub recorded_request_too_large: bool,
     /// The recorded fingerprint, lower-case hex.
     pub recorded_hash: Option<String>,
     /// The submitted fingerprint, lower-case hex.

@@ -4,7 +4,9 @@ use std::future::Future;
 
 use sqlx::{Database, Pool, Transaction};
 
-use super::session::{Ask, CommitError, Declined, Entry, Held, Home, Seen, Session, Written};
+use super::session::{
+    Ask, CommitError, Declined, Entry, Held, Home, Seen, Session, Spent, Written,
+};
 use crate::error::Error;
 
 /// A unit of work, and what claiming in it showed.
@@ -166,6 +168,7 @@ pub trait Backend: Database<Connection: Session> {
     fn sweep(
         conn: &mut Self::Connection,
         table: &str,
+        spent: Spent,
         limit: u32,
     ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::session::{Ask, Entry, Held, Session, Written};
+use super::session::{Ask, Entry, Held, Session, Spent, Written};
 use super::typed::Store;
 use crate::error::{Error, Field, Mismatch};
 use crate::failure::StoredFailure;
@@ -15,7 +15,7 @@ use crate::key::{IdempotencyKey, limits, text};
 use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide, unknown};
 use crate::payload::{decode_request, encode, result_of, stored_failure};
 use crate::policy::DEFAULT_RETRY_AFTER;
-use crate::record::{AttemptId, Record, Status};
+use crate::record::{AttemptId, Record, Status, stored_request};
 
 /// A store on one connection. See [`Store`].
 #[derive(Debug)]
@@ -118,7 +118,10 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
                     held,
                     operation: operation.to_owned(),
                     fingerprint,
-                    request: self.store.record_request.then_some(canonical),
+                    request: self
+                        .store
+                        .record_request
+                        .then(|| stored_request(&canonical, self.store.request_limit).to_vec()),
                     replaces,
                     attempt,
                 }))
@@ -186,7 +189,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// # Errors
     /// The database's.
     pub async fn purge_expired(&mut self, limit: u32) -> Result<u64, Error> {
-        self.conn.purge(&self.store.table, limit).await
+        self.conn
+            .purge(&self.store.table, Spent::Expired, limit)
+            .await
     }
 
     pub(super) fn identity(
@@ -276,6 +281,7 @@ fn typed<Req: DeserializeOwned>(mismatch: Mismatch) -> TypedMismatch<Req> {
         .map(|bytes| decode_request(&mismatch.recorded_operation, bytes));
     TypedMismatch {
         recorded_request,
+        recorded_request_too_large: mismatch.recorded_request_too_large,
         recorded_operation: mismatch.recorded_operation,
         submitted_operation: mismatch.submitted_operation,
         recorded_hash: mismatch.recorded_hash,

@@ -4,6 +4,7 @@
 //! the claim is one conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its
 //! own `lease` file; one that has none offers no lease mode.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 
@@ -11,8 +12,11 @@ use super::backend::Backend;
 use super::session::{Ask, CommitError, Entry, Seen, Session};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
+use crate::identity::Identity;
 use crate::outcome::{Change, Decision, Lessee, Question, Sighting, decide};
 use crate::policy::Lease;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use crate::policy::OnLapse;
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
@@ -42,13 +46,18 @@ pub trait LeaseSession: Session {
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, CommitError>> + Send;
 
-    /// Makes up to `limit` lapsed leases of one operation unknown; returns how many.
-    fn lapse(
+    /// Extends the leases of one table that are due, in one durable transaction, and waits for nobody's
+    /// lock. Refused inside another transaction.
+    fn extend(
         &mut self,
         table: &str,
-        namespace: &str,
-        operation: &str,
-        limit: u32,
+        due: &[Due<'_>],
+    ) -> impl Future<Output = Result<Extended, CommitError>> + Send;
+
+    /// Makes of lapsed leases of one operation what its policy says; returns of how many.
+    fn lapse(
+        &mut self,
+        overdue: &Overdue<'_>,
     ) -> impl Future<Output = Result<u64, CommitError>> + Send;
 
     /// Records of unknown outcome, oldest lapse first.
@@ -56,6 +65,13 @@ pub trait LeaseSession: Session {
         &mut self,
         page: &Page<'_>,
     ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send;
+
+    /// How many records of unknown outcome a namespace has.
+    fn count_unknown(
+        &mut self,
+        table: &str,
+        namespace: &str,
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
 }
 
 /// The two statements of a claim, inside its transaction; whether each found what it wants.
@@ -67,7 +83,7 @@ pub(super) trait LeaseStatements: Session {
         ask: &Ask,
         entry: &Entry<'_>,
         take_over: bool,
-        lease: i64,
+        lease: Lease,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 
     /// The conditional UPDATE.
@@ -87,6 +103,7 @@ pub(super) async fn decided<S: LeaseStatements>(
     terms: &Terms<'_>,
 ) -> Result<(Leased, bool), Error> {
     let (sighting, held) = seen.split(ask.clone());
+    let seen = sighting.record.is_some();
     let (leased, written) = match terms.plan(sighting) {
         Plan::Answer(leased) => return Ok((leased, false)),
         Plan::Lapse(record) => {
@@ -98,8 +115,7 @@ pub(super) async fn decided<S: LeaseStatements>(
             if !held.verified {
                 conn.verify(&held).await?;
             }
-            let lease = terms.lease.micros();
-            let written = conn.put(ask, &entry, take_over, lease).await?;
+            let written = conn.put(ask, &entry, take_over, terms.lease).await?;
             let attempt = entry.attempt;
             (Leased::Taken { attempt }, written)
         }
@@ -107,7 +123,7 @@ pub(super) async fn decided<S: LeaseStatements>(
     Ok(if written {
         (leased, true)
     } else {
-        (Leased::Rival, false)
+        (Leased::Rival { seen }, false)
     })
 }
 
@@ -137,7 +153,10 @@ pub enum Leased {
     /// Something else is the answer; a lapse that was made unknown is so durably.
     Decided(Decision),
     /// Another attempt was quicker between look and write: look again.
-    Rival,
+    Rival {
+        /// Whether a record was seen before the write.
+        seen: bool,
+    },
 }
 
 /// What a claim is to write.
@@ -245,6 +264,21 @@ pub(super) fn spent(now: &str) -> String {
     format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
 }
 
+/// What a lapsed lease comes to by the policy that it was claimed under, as assignments. What is released
+/// is no attempt's any more: its owner, who may still ask for the answer to its claim, is fenced off.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
+    let retries = format!("on_lapse = {}", OnLapse::Retry.code());
+    format!(
+        "attempt_id = CASE WHEN {retries} THEN {becomes} ELSE attempt_id END, \
+         status = CASE WHEN {retries} THEN {} ELSE {} END, \
+         expires_at = CASE WHEN {retries} THEN {expires} ELSE expires_at END, \
+         locked_until = CASE WHEN {retries} THEN NULL ELSE locked_until END",
+        Change::LapseReleased.to().code(),
+        Change::Lapse.to().code(),
+    )
+}
+
 /// The condition on status and lapse, for a database whose clock reads `now`. The identity and the
 /// attempt stand beside it.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -260,6 +294,48 @@ pub(super) fn condition(change: Change, now: &str) -> String {
         String::new()
     };
     format!("status IN ({}){lapsed}", from.join(", "))
+}
+
+/// Lapsed leases that nobody has asked for since.
+#[derive(Debug, Clone, Copy)]
+pub struct Overdue<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) operation: &'a str,
+    /// Of what is released, in microseconds.
+    pub(crate) retention: i64,
+    /// What is released carries it.
+    pub(crate) becomes: AttemptId,
+    pub(crate) limit: u32,
+}
+
+/// A lease whose heartbeat is due.
+#[derive(Clone, Copy)]
+pub struct Due<'a> {
+    pub(crate) identity: &'a Identity,
+    pub(crate) attempt_id: AttemptId,
+    /// Microseconds from the statement on.
+    pub(crate) lasts: i64,
+}
+
+/// What came of extending leases. One that is in neither list is no longer its attempt's.
+#[derive(Debug, Default)]
+pub struct Extended {
+    /// Those that last their whole length again.
+    pub(crate) extended: HashSet<AttemptId>,
+    /// Those whose record another transaction had locked, and that still are their attempts'.
+    pub(crate) locked: HashSet<AttemptId>,
+}
+
+impl Extended {
+    /// Those that were due and were not extended.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(super) fn missing<'d>(&self, due: &[Due<'d>]) -> Vec<Due<'d>> {
+        let missing = due.iter().copied();
+        missing
+            .filter(|due| !self.extended.contains(&due.attempt_id))
+            .collect()
+    }
 }
 
 /// Which records of unknown outcome to list.

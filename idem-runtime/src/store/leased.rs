@@ -10,13 +10,13 @@ use crate::error::{Error, Field};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::key::{IdempotencyKey, limits, text};
-use crate::outcome::{Change, Outcome, Question};
+use crate::outcome::{Change, Decision, Outcome, Question};
 use crate::payload::encode;
-use crate::policy::Lease;
-use crate::record::AttemptId;
+use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
+use crate::record::{AttemptId, stored_request};
 
-/// How often a claim looks again because a rival was quicker. Without the fast check rivals may be;
-/// one that is never seen is hidden.
+/// How often a claim looks again because a rival was quicker. Where nothing can be locked before the look
+/// rivals may be, again and again; only one that is never seen is hidden.
 const RIVALS: u32 = 8;
 
 /// A lease on one key: the right to have its effect, until it lapses.
@@ -89,7 +89,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             },
             lease,
             fingerprint,
-            request: Some(&canonical),
+            request: Some(stored_request(&canonical, self.store.request_limit)),
         };
         match claim(self.conn, &ask, &terms).await.map_err(certain)? {
             Ok(attempt) => Ok(Outcome::Fresh(StoreLease {
@@ -182,16 +182,22 @@ pub(crate) async fn claim<S: LeaseSession>(
     conn: &mut S,
     ask: &Ask,
     terms: &Terms<'_>,
-) -> Result<Result<i32, crate::outcome::Decision>, CommitError> {
+) -> Result<Result<i32, Decision>, CommitError> {
     let terms = terms.lessee(ask.attempt_id);
+    let mut is_hidden = true;
     for _ in 0..RIVALS {
         match conn.take(ask, &terms).await? {
             Leased::Taken { attempt } => return Ok(Ok(attempt)),
             Leased::Decided(decision) => return Ok(Err(decision)),
-            Leased::Rival => {}
+            Leased::Rival { seen } => is_hidden &= !seen,
         }
     }
-    Err(CommitError::RolledBack(Error::RecordInvisible))
+    if is_hidden {
+        return Err(CommitError::RolledBack(Error::RecordInvisible));
+    }
+    Ok(Err(Decision::Refuse(Error::InFlight {
+        retry_after: DEFAULT_RETRY_AFTER,
+    })))
 }
 
 /// One write under its fence. Of one that finds nothing to change, the record says whether this very
@@ -219,3 +225,6 @@ pub(super) fn certain(error: CommitError) -> Error {
         CommitError::Ambiguous(lost) => Error::CommitUnknown(lost.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,6 @@ pub use self::lease::{LeaseBackend, LeaseSession};
 pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
 pub use self::session::{AsSession, Migrate, Session};
-pub(crate) use self::session::{Ask, CommitError, Declined, Entry, Held, Seen, Written};
+pub(crate) use self::session::{Ask, CommitError, Declined, Entry, Held, Seen, Spent, Written};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

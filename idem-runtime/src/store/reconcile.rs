@@ -6,13 +6,15 @@
 //! somebody asks the provider what happened, and settles the record by one compare-and-swap. From
 //! then on the attempt that was late is fenced off.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bound::Bound;
-use super::lease::{LeaseSession, Listed, Page, Write};
+use super::lease::{LeaseSession, Listed, Overdue, Page, Write};
 use super::leased::{certain, write_fenced};
-use super::session::Ask;
+use super::session::{Ask, Spent};
 use crate::error::Error;
 use crate::failure::StoredFailure;
 use crate::key::{IdempotencyKey, Scope};
@@ -82,9 +84,16 @@ impl Unknown {
 
     /// The canonical JSON of the request, as compared: of a handler an object with a member for each
     /// parameter; 1000 is `1e3` in it, which decoders into integers refuse and
-    /// [`decode_request`](Self::decode_request) does not. `None` if the operation compares nothing.
+    /// [`decode_request`](Self::decode_request) does not. `None` if the operation compares nothing, or the
+    /// request was [too large](Self::request_too_large) to be kept.
     pub fn request(&self) -> Option<&[u8]> {
         self.record.request.as_deref()
+    }
+
+    /// Whether the request was longer than what is kept: the record has its hash alone, and the provider
+    /// is to be asked by [`external_key`](Self::external_key).
+    pub fn request_too_large(&self) -> bool {
+        self.record.request_too_large
     }
 
     /// The request, decoded.
@@ -127,6 +136,28 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         listed.into_iter().map(|one| self.found(one)).collect()
     }
 
+    /// Counts the unknown outcomes of this namespace, for an alarm: they never leave by time unless
+    /// somebody says so.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn count_unknown(&mut self) -> Result<u64, Error> {
+        let namespace = self.store.namespace.as_str();
+        self.conn.count_unknown(&self.store.table, namespace).await
+    }
+
+    /// Deletes up to `limit` unknown outcomes of the table, of every namespace, whose lease ended longer
+    /// ago than `retention`; returns how many. From then on a retry runs the body: after a time in which
+    /// the clients have surely given up.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn purge_unknown(&mut self, retention: Duration, limit: u32) -> Result<u64, Error> {
+        let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+        let spent = Spent::Unknown(ago);
+        self.conn.purge(&self.store.table, spent, limit).await
+    }
+
     /// The key's unknown outcome; `None` if it has no record, or one of another status.
     ///
     /// # Errors
@@ -139,19 +170,29 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             .map(|record| Unknown::new(ask, record)))
     }
 
-    /// Makes up to `limit` leases of `operation` unknown that have lapsed without any caller seeing
-    /// it, as the next caller would; returns how many. For operations under
-    /// [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown): run it before
-    /// [`list_unknown`](Self::list_unknown), so that a key which nobody asks for again is found.
+    /// Makes of up to `limit` leases of `operation` that have lapsed without any caller seeing it what
+    /// the policy says that they were claimed under; returns of how many.
+    ///
+    /// Under [`OnLapse::Unknown`] they become unknown, as the next caller would make them: run it before
+    /// [`list_unknown`](Self::list_unknown), so that a key which nobody asks for again is found. Under
+    /// [`OnLapse::Retry`] they are released: the next caller runs the body, and if none comes, a purge
+    /// deletes the record after this store's retention.
     ///
     /// # Errors
     /// [`Error::LeaseInTransaction`] inside a transaction; and the database's.
+    ///
+    /// [`OnLapse::Unknown`]: crate::policy::OnLapse::Unknown
+    /// [`OnLapse::Retry`]: crate::policy::OnLapse::Retry
     pub async fn lapse_overdue(&mut self, operation: &str, limit: u32) -> Result<u64, Error> {
-        let store = self.store;
-        self.conn
-            .lapse(&store.table, store.namespace.as_str(), operation, limit)
-            .await
-            .map_err(certain)
+        let overdue = Overdue {
+            table: &self.store.table,
+            namespace: self.store.namespace.as_str(),
+            operation,
+            retention: self.store.retention_micros(),
+            becomes: AttemptId::random(),
+            limit,
+        };
+        self.conn.lapse(&overdue).await.map_err(certain)
     }
 
     /// The effect happened, and this is its result: every retry replays it.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::backend::Backend;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
-use crate::record::{AttemptId, Record, Status, Timestamp};
+use crate::record::{AttemptId, Record, Status, Timestamp, kept_request};
 
 /// The record, if its columns are not all null. `text` reads a column of text.
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
@@ -58,6 +58,7 @@ where
             },
         )?)),
     };
+    let (request, request_too_large) = kept_request(bytes(row, "request")?);
     let time = |column| row.try_get::<Option<i64>, _>(column).map_err(fold);
     Ok(Some(Record {
         created_at: timestamp(row, "created_at")?,
@@ -70,7 +71,8 @@ where
         codec: row.try_get("codec").map_err(fold)?,
         operation: text(row, "operation")?,
         fingerprint,
-        request: bytes(row, "request")?,
+        request,
+        request_too_large,
         result: bytes(row, "result")?,
         failure: bytes(row, "failure")?,
     }))

@@ -237,6 +237,15 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
+/// Which records a purge deletes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// Those past their retention. A lease and an unknown outcome have none.
+    Expired,
+    /// Those of unknown outcome, so many microseconds after the end of their lease.
+    Unknown(i64),
+}
+
 /// What came of writing the record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
@@ -323,9 +332,13 @@ pub trait Session: sealed::Sealed + Send {
         async { Ok(()) }
     }
 
-    /// Deletes up to `limit` expired records of every namespace; returns how many.
-    fn purge(&mut self, table: &str, limit: u32)
-    -> impl Future<Output = Result<u64, Error>> + Send;
+    /// Deletes up to `limit` spent records of every namespace; returns how many.
+    fn purge(
+        &mut self,
+        table: &str,
+        spent: Spent,
+        limit: u32,
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
 }
 
 /// A connection on which the table can be created. Sealed; implemented by the drivers' connections.

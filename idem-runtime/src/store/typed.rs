@@ -10,7 +10,7 @@ use super::bound::Bound;
 use super::session::Session;
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::key::Namespace;
-use crate::policy::{DEFAULT_RETENTION, Expiry, MAX_RETENTION};
+use crate::policy::{DEFAULT_REQUEST_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION};
 use crate::spec::{DEFAULT_TABLE, is_table};
 
 /// A store whose requests and results are JSON values.
@@ -52,6 +52,7 @@ pub struct Store<Req, Res> {
     pub(super) retention: Duration,
     pub(super) expiry: Expiry,
     pub(super) record_request: bool,
+    pub(super) request_limit: usize,
     types: PhantomData<fn(Req) -> Res>,
 }
 
@@ -70,6 +71,7 @@ impl<Req, Res> Store<Req, Res> {
             retention: DEFAULT_RETENTION,
             expiry: Expiry::Replay,
             record_request: false,
+            request_limit: DEFAULT_REQUEST_LIMIT,
             types: PhantomData,
         }
     }
@@ -116,6 +118,15 @@ impl<Req, Res> Store<Req, Res> {
         self
     }
 
+    /// The longest request that a record keeps, in bytes of canonical JSON;
+    /// [`DEFAULT_REQUEST_LIMIT`] by default. See
+    /// [`Operation::request_limit`](crate::Operation::request_limit).
+    #[must_use]
+    pub fn request_limit(mut self, bytes: usize) -> Self {
+        self.request_limit = bytes;
+        self
+    }
+
     /// Reads a record past its retention as absent.
     #[must_use]
     pub fn strict_expiry(mut self) -> Self {
@@ -135,6 +146,7 @@ impl<Req, Res> Store<Req, Res> {
             retention: self.retention,
             expiry: self.expiry,
             record_request: self.record_request,
+            request_limit: self.request_limit,
             types: PhantomData,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idem_runtime::policy::OnLapse;
+use idem_runtime::policy::{MAX_RETRY_AFTER, OnLapse};
 use idem_runtime::record::Status;
 use idem_runtime::store::{Outcome, Store};
 use idem_runtime::{Error, Namespace, StoredFailure};
@@ -30,7 +30,7 @@ pub(crate) async fn a_lease_is_everybodys_to_see_before_its_effect<S: LeaseSubje
     assert!(until.since(subject.now().await) <= LEASE);
     match ask_lease(&mut other, OnLapse::Retry).await {
         Ok(Outcome::InFlight { retry_after }) => {
-            assert!(retry_after <= LEASE && retry_after > LEASE / 2);
+            assert!(!retry_after.is_zero() && retry_after <= MAX_RETRY_AFTER);
         }
         other => panic!("{other:?}"),
     }
@@ -84,6 +84,43 @@ pub(crate) async fn a_released_lease_is_the_next_callers_and_counts_on<S: LeaseS
     assert_eq!(subject.count().await, 1);
 }
 
+pub(crate) async fn a_released_key_takes_no_other_request_and_no_other_operation<
+    S: LeaseSubject,
+>() {
+    let (subject, store) = (S::fresh().await, store());
+    let mut conn = subject.connect().await;
+    for reconciled in [false, true] {
+        subject.clear().await;
+        let held = lease(&mut conn, OnLapse::Retry).await;
+        let mut bound = store.in_connection(&mut conn);
+        if reconciled {
+            bound.leave_unknown(&held).await.unwrap();
+            let unknown = bound.look_up(&key("k")).await.unwrap().expect("it is");
+            bound.resolve_never_happened(&unknown).await.unwrap();
+        } else {
+            bound.release_lease(&held).await.unwrap();
+        }
+        let before = read(&mut conn).await;
+        for (operation, request) in [(PAY, json!(2)), ("refund", json!(1)), ("refund", json!(2))] {
+            for on_lapse in POLICIES {
+                let mut bound = store.in_connection(&mut conn);
+                let outcome = bound
+                    .begin_leased(&key("k"), operation, &request, terms(on_lapse))
+                    .await;
+                assert!(matches!(outcome, Ok(Outcome::Mismatch(_))), "{outcome:?}");
+            }
+            S::begin(&mut conn).await;
+            let mut bound = store.in_connection(&mut conn);
+            let outcome = bound.begin(&key("k"), operation, &request).await;
+            assert!(matches!(outcome, Ok(Outcome::Mismatch(_))), "{outcome:?}");
+            S::rollback(&mut conn).await;
+        }
+        let found = read(&mut conn).await;
+        assert_eq!(found.attempt_id, before.attempt_id);
+        assert_eq!(lease(&mut conn, OnLapse::Retry).await.number(), 2);
+    }
+}
+
 pub(crate) async fn a_sign_of_life_gives_the_whole_lease_again<S: LeaseSubject>() {
     let (subject, store) = (S::fresh().await, store());
     let mut conn = subject.connect().await;
@@ -106,7 +143,7 @@ pub(crate) async fn a_live_lease_is_never_taken<S: LeaseSubject>() {
     subject.end_leases_in(60_000_000).await;
     for on_lapse in POLICIES {
         match ask_lease(&mut conn, on_lapse).await {
-            Ok(Outcome::InFlight { retry_after }) => assert!(retry_after <= Duration::from_mins(1)),
+            Ok(Outcome::InFlight { retry_after }) => assert!(retry_after <= MAX_RETRY_AFTER),
             other => panic!("{other:?}"),
         }
         let found = read(&mut conn).await;

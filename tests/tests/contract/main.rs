@@ -6,6 +6,7 @@ mod expiry;
 mod faults;
 mod fence;
 mod keys;
+mod large;
 mod leases;
 mod mismatch;
 mod outcomes;
@@ -136,6 +137,7 @@ macro_rules! stamp_leases {
                     a_completed_lease_replays,
                     a_lease_that_failed_for_good_replays_its_failure,
                     a_released_lease_is_the_next_callers_and_counts_on,
+                    a_released_key_takes_no_other_request_and_no_other_operation,
                     a_sign_of_life_gives_the_whole_lease_again,
                     a_live_lease_is_never_taken,
                     a_lapsed_lease_is_taken_over_under_retry,
@@ -148,6 +150,10 @@ macro_rules! stamp_leases {
                     one_of_many_rivals_gets_the_lease,
                     under_strict_expiry_a_lease_takes_an_expired_records_place,
                     a_purge_deletes_what_was_released_and_no_lease,
+                }
+                large::{
+                    a_request_that_is_too_large_is_kept_as_its_hash_alone_and_never_cut,
+                    an_atomic_record_keeps_no_request_that_is_too_large_either,
                 }
                 fence::{
                     an_owner_writes_only_over_its_own_attempt_and_only_from_where_it_may,
@@ -167,6 +173,8 @@ macro_rules! stamp_leases {
                     an_outcome_settled_one_way_is_not_settled_another,
                     unknown_outcomes_are_listed_page_by_page_oldest_lapse_first,
                     a_lapse_that_nobody_saw_is_found_by_asking_for_it,
+                    unknown_outcomes_are_counted_and_leave_by_time_only_where_somebody_says_so,
+                    a_lapse_that_nobody_saw_is_released_where_the_operation_is_safe_to_repeat,
                 }
             }
         })+

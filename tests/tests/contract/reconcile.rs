@@ -1,12 +1,16 @@
 //! Unknown outcomes: found, settled by compare-and-swap, and closed to the attempt that was late.
 
+use std::time::Duration;
+
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
 use idem_runtime::store::{LeaseSession, Outcome, StoreLease, Unknown};
 use idem_runtime::{Error, Scope, StoredFailure};
 use serde_json::json;
 
-use crate::subject::{LeaseSubject, PAY, ask_lease, expect_replay, key, lease, read, store, terms};
+use crate::subject::{
+    LeaseSubject, PAY, RETENTION, ask_lease, expect_replay, key, lease, read, store, terms,
+};
 
 /// An outcome that is unknown, its late owner, and what a reconciler sees.
 async fn unknown<S: LeaseSubject>(subject: &S, conn: &mut S::Conn) -> (StoreLease, Unknown) {
@@ -245,4 +249,79 @@ pub(crate) async fn a_lapse_that_nobody_saw_is_found_by_asking_for_it<S: LeaseSu
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].attempt_id(), owner.attempt_id());
     assert_eq!(bound.lapse_overdue(PAY, 10).await.unwrap(), 0);
+}
+
+pub(crate) async fn a_lapse_that_nobody_saw_is_released_where_the_operation_is_safe_to_repeat<
+    S: LeaseSubject,
+>() {
+    let (subject, store) = (S::fresh().await, store());
+    let mut conn = subject.connect().await;
+    let owner = lease(&mut conn, OnLapse::Retry).await;
+    let mut bound = store.in_connection(&mut conn);
+    let none = bound.lapse_overdue(PAY, 10).await.unwrap();
+    assert_eq!(none, 0);
+    subject.lapse().await;
+    let freed = bound.lapse_overdue(PAY, 10).await.unwrap();
+    assert_eq!(freed, 1);
+    assert!(bound.list_unknown(10, None).await.unwrap().is_empty());
+    let found = read(&mut conn).await;
+    assert_eq!((found.status, found.attempt), (Status::Released, 1));
+    assert_eq!(found.locked_until, None);
+    // It is its attempt's no more, which may still be asking for the answer to its claim.
+    assert_ne!(found.attempt_id, owner.attempt_id());
+    let kept = found.expires_at.expect("what is released expires");
+    assert!(kept.since(subject.now().await) <= RETENTION);
+    // Its owner is late, and another attempt has the key.
+    let mut bound = store.in_connection(&mut conn);
+    let late = bound.complete(&owner, &json!("late")).await;
+    assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
+    assert_eq!(lease(&mut conn, OnLapse::Retry).await.number(), 2);
+    subject.clear().await;
+    let _owner = lease(&mut conn, OnLapse::Retry).await;
+    subject.lapse().await;
+    let mut bound = store.in_connection(&mut conn);
+    bound.lapse_overdue(PAY, 10).await.unwrap();
+    subject.age(RETENTION * 2).await;
+    let mut bound = store.in_connection(&mut conn);
+    assert_eq!(bound.purge_expired(10).await.unwrap(), 1);
+}
+
+pub(crate) async fn unknown_outcomes_are_counted_and_leave_by_time_only_where_somebody_says_so<
+    S: LeaseSubject,
+>() {
+    let (subject, store) = (S::fresh().await, store());
+    let mut conn = subject.connect().await;
+    let mut bound = store.in_connection(&mut conn);
+    assert_eq!(bound.count_unknown().await.unwrap(), 0);
+    for name in ["a", "b", "c"] {
+        let mut bound = store.in_connection(&mut conn);
+        let outcome = bound
+            .begin_leased(&key(name), PAY, &json!(1), terms(OnLapse::Unknown))
+            .await;
+        let Ok(Outcome::Fresh(held)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        // The last one's lease ends in an hour.
+        let left = if name == "c" { 3_600 } else { -3_600 };
+        subject.end_leases_in(left * 1_000_000).await;
+        let mut bound = store.in_connection(&mut conn);
+        bound.leave_unknown(&held).await.unwrap();
+    }
+    let live = lease(&mut conn, OnLapse::Unknown).await;
+    subject.age(RETENTION * 100).await;
+    subject.end_leases_in(-3_600_000_000).await;
+    let mut bound = store.in_connection(&mut conn);
+    assert_eq!(bound.count_unknown().await.unwrap(), 3);
+    assert_eq!(bound.purge_expired(10).await.unwrap(), 0);
+    let two_hours = Duration::from_hours(2);
+    assert_eq!(bound.purge_unknown(two_hours, 10).await.unwrap(), 0);
+    let minute = Duration::from_mins(1);
+    assert_eq!(bound.purge_unknown(minute, 1).await.unwrap(), 1);
+    assert_eq!(bound.purge_unknown(minute, 10).await.unwrap(), 1);
+    assert_eq!(bound.count_unknown().await.unwrap(), 1);
+    let listed = bound.list_unknown(10, None).await.unwrap();
+    assert_eq!(listed[0].key().as_str(), "c");
+    // A lease is none, however long ago it lapsed.
+    let found = read(&mut conn).await;
+    assert_eq!(found.attempt_id, live.attempt_id());
 }

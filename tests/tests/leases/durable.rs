@@ -1,15 +1,18 @@
 //! A claim is not forgotten in a crash, whatever the session is set to.
 
 use std::str::FromStr as _;
+use std::time::Duration;
 
+use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::record::Status;
-use idem_runtime::schema;
+use idem_runtime::{Error, schema};
 use idem_tests::postgres::{Cluster, Database, Options};
-use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection as _, Executor as _};
 
 use crate::desk::{Desk, Then, ada, fresh_key, send_once};
-use crate::home::{Home, Postgres, Sqlite};
+use crate::home::{Home, Postgres, Sqlite, mails};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
@@ -48,9 +51,9 @@ async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
 async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
     let home = Sqlite::open().await;
     let options = home.database.options().clone();
-    let pool = sqlx::sqlite::SqlitePoolOptions::new()
+    let pool = SqlitePoolOptions::new()
         .max_connections(1)
-        .connect_lazy_with(options.synchronous(sqlx::sqlite::SqliteSynchronous::Off));
+        .connect_lazy_with(options.synchronous(SqliteSynchronous::Off));
     let level = async || -> i64 {
         sqlx::query_scalar("PRAGMA synchronous")
             .fetch_one(&pool)
@@ -62,4 +65,55 @@ async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
     assert!(sent.is_ok());
     assert_eq!(level().await, 0);
     assert_eq!(home.status(&key).await, Some(Status::Completed));
+}
+
+/// Levels below FULL, which a lease raises, and those that it does not.
+const LEVELS: [SqliteSynchronous; 4] = [
+    SqliteSynchronous::Off,
+    SqliteSynchronous::Normal,
+    SqliteSynchronous::Full,
+    SqliteSynchronous::Extra,
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_inside_a_transaction_begun_by_hand_is_refused_before_its_body_at_every_level() {
+    for level in LEVELS {
+        let home = Sqlite::open().await;
+        let options = home.database.options().clone().synchronous(level);
+        let mut conn = sqlx::SqliteConnection::connect_with(&options)
+            .await
+            .expect("a file");
+        conn.execute("BEGIN").await.expect("begun");
+        let store = mails();
+        let mut bound = store.in_connection(&mut conn);
+        let lease = Lease::new(Duration::from_mins(5), OnLapse::Unknown).expect("within bounds");
+        let key = fresh_key();
+        let request = serde_json::json!(1);
+        let refused = bound.begin_leased(&key, "send", &request, lease).await;
+        assert!(
+            matches!(refused, Err(Error::AlreadyInTransaction)),
+            "{level:?}: {refused:?}"
+        );
+        assert_eq!(home.status(&key).await, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_ends_as_its_body_did_whatever_was_begun_by_hand_on_the_pools_connection() {
+    for level in LEVELS {
+        let home = Sqlite::open().await;
+        let options = home.database.options().clone().synchronous(level);
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_lazy_with(options);
+        let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
+        let (through, there, by) = (pool.clone(), desk.clone(), key.clone());
+        let run = tokio::spawn(async move { send_once(&through, by, ada(), there).await });
+        desk.reached().await;
+        pool.execute("BEGIN").await.expect("begun");
+        desk.open();
+        let sent = run.await.expect("no panic").expect("it is recorded");
+        assert_eq!((sent.number, sent.replayed()), (1, false), "{level:?}");
+        assert_eq!(home.status(&key).await, Some(Status::Completed));
+    }
 }

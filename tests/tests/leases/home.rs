@@ -15,6 +15,10 @@ pub(crate) trait Home: Sized {
     fn pool(&self) -> Pool<Self::Db>;
     /// Moves the end of every lease to so many microseconds from now.
     async fn end_leases_in(&self, left: i64);
+    /// When the leases end, in microseconds, in the order of their keys; asked beside the pool.
+    async fn ends(&self) -> Vec<i64>;
+    /// The status of the only record, asked beside the pool.
+    async fn only_status(&self) -> i16;
     /// Lets the database take no payload of 1000 bytes or more.
     async fn refuse_long_payloads(&self);
 
@@ -78,6 +82,20 @@ impl Home for Postgres {
         .expect("the server answers");
     }
 
+    async fn ends(&self) -> Vec<i64> {
+        sqlx::query_scalar("SELECT (extract(epoch FROM locked_until) * 1000000)::bigint FROM idem_record WHERE status = 3 ORDER BY key")
+            .fetch_all(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
+    }
+
+    async fn only_status(&self) -> i16 {
+        sqlx::query_scalar("SELECT status FROM idem_record")
+            .fetch_one(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
+    }
+
     async fn refuse_long_payloads(&self) {
         sqlx::query(REFUSAL)
             .execute(&mut self.database.connect().await)
@@ -116,6 +134,20 @@ impl Home for Sqlite {
         .await
         .expect("the file can be written");
     }
+    async fn ends(&self) -> Vec<i64> {
+        sqlx::query_scalar("SELECT locked_until FROM idem_record WHERE status = 3 ORDER BY key")
+            .fetch_all(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
+    }
+
+    async fn only_status(&self) -> i16 {
+        sqlx::query_scalar("SELECT status FROM idem_record")
+            .fetch_one(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
+    }
+
     async fn refuse_long_payloads(&self) {
         sqlx::query(
             "CREATE TRIGGER short AFTER UPDATE ON idem_record \
@@ -166,6 +198,20 @@ impl Home for MySql {
              TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + {left} WHERE status = 3"
         ))
         .await;
+    }
+
+    async fn ends(&self) -> Vec<i64> {
+        sqlx::query_scalar("SELECT locked_until FROM idem_record WHERE status = 3 ORDER BY `key`")
+            .fetch_all(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
+    }
+
+    async fn only_status(&self) -> i16 {
+        sqlx::query_scalar("SELECT status FROM idem_record")
+            .fetch_one(&mut self.database.connect().await)
+            .await
+            .expect("it can be read")
     }
 
     async fn refuse_long_payloads(&self) {

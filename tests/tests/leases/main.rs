@@ -10,6 +10,9 @@ mod link;
 mod mysql_server;
 mod runs;
 mod shutdown;
+mod spans;
+mod stack;
+mod starved;
 mod unkept;
 
 /// Makes a test of each law for one database.
@@ -35,9 +38,11 @@ macro_rules! stamp {
                     a_duplicate_of_a_leased_run_is_in_flight_and_a_waiter_replays,
                     of_many_leased_calls_at_once_one_has_the_effect,
                     a_transient_failure_releases_the_key_and_the_next_attempt_counts_on,
+                    a_released_key_runs_no_other_request_and_no_other_operation,
                     a_permanent_failure_of_a_leased_run_is_replayed,
                     a_replayed_failure_of_a_leased_run_is_told_from_a_first_one,
-                    a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse,
+                    a_panic_of_a_leased_body_is_its_callers_and_ends_at_once_as_a_lapse_would,
+                    a_panic_while_a_result_is_encoded_ends_at_once_as_a_lapse_would,
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
                     a_leased_call_without_a_key_or_a_scope_is_refused,
                     an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without,
@@ -46,6 +51,10 @@ macro_rules! stamp {
                     a_result_that_cannot_be_kept_is_not_run_again,
                     a_result_or_failure_that_the_database_refuses_is_not_run_again,
                     a_failure_that_would_be_built_again_as_another_is_not_run_again,
+                }
+                starved::{
+                    a_lease_lives_and_ends_while_other_bodies_hold_every_connection,
+                    leases_that_are_due_together_are_extended_together,
                 }
                 fence::{
                     a_slow_owner_is_told_and_records_nothing_over_the_next_owner,

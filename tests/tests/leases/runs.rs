@@ -1,8 +1,9 @@
 //! One call after another: what is recorded of each, and what the next one gets.
 
-use idem_runtime::policy::OnLapse;
+use idem_runtime::policy::{MAX_RETRY_AFTER, OnLapse};
 use idem_runtime::record::Status;
 use idem_runtime::{Error, ErrorKind, Operation, ReplayExt as _};
+use serde::Deserialize;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -51,7 +52,7 @@ pub(crate) async fn a_duplicate_of_a_leased_run_is_in_flight_and_a_waiter_replay
     let refused = send_again(&home.pool(), &key, ada(), desk.clone()).await;
     let refusal = refused.expect_err("it runs").refusal();
     let left = refusal.retry_after().expect("it says when");
-    assert!(left > Duration::from_mins(4) && left <= Duration::from_mins(5));
+    assert!(!left.is_zero() && left <= MAX_RETRY_AFTER, "{left:?}");
     let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
     let waiter = tokio::spawn(async move { send_waiting(&pool, Some(&by), ada(), there).await });
     desk.open();
@@ -91,6 +92,29 @@ pub(crate) async fn a_transient_failure_releases_the_key_and_the_next_attempt_co
     assert!(mails.iter().all(|(_, key)| *key == mails[0].1));
 }
 
+pub(crate) async fn a_released_key_runs_no_other_request_and_no_other_operation<H: Home>() {
+    const REFUND: Operation =
+        Operation::new("mail", "refund").lease(Duration::from_mins(5), OnLapse::Retry);
+    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Fail]), fresh_key());
+    let pool = home.pool();
+    let failed = send_again(&pool, &key, ada(), desk.clone()).await;
+    assert!(matches!(failed, Err(MailError::OutOfReach)), "{failed:?}");
+    let other = send_again(&pool, &key, "grace@example.org".to_owned(), desk.clone()).await;
+    let refusal = other.expect_err("another request").refusal();
+    assert_eq!(refusal.kind(), ErrorKind::Mismatch);
+    let there = desk.clone();
+    let other = REFUND
+        .run_leased(&pool, &key, &ada(), move |attempt| async move {
+            there.deliver(&attempt).await
+        })
+        .await;
+    let refusal = other.expect_err("another operation").refusal();
+    assert_eq!(refusal.kind(), ErrorKind::Mismatch);
+    assert_eq!(desk.count(), 1);
+    let sent = send_again(&pool, &key, ada(), desk.clone()).await;
+    assert_eq!(sent.expect("sent").number, 2);
+}
+
 pub(crate) async fn a_permanent_failure_of_a_leased_run_is_replayed<H: Home>() {
     let (home, desk, key) = (H::open().await, Desk::new(&[Then::Bounce]), fresh_key());
     for _ in 0..2 {
@@ -118,20 +142,54 @@ pub(crate) async fn a_replayed_failure_of_a_leased_run_is_told_from_a_first_one<
     assert_eq!(desk.count(), 1);
 }
 
-pub(crate) async fn a_panic_of_a_leased_body_is_its_callers_and_leaves_the_key_to_lapse<H: Home>() {
-    let (home, desk, key) = (H::open().await, Desk::new(&[Then::Panic]), fresh_key());
-    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
-    let call = tokio::spawn(async move { send_once(&pool, by, ada(), there).await });
+pub(crate) async fn a_panic_of_a_leased_body_is_its_callers_and_ends_at_once_as_a_lapse_would<
+    H: Home,
+>() {
+    let script = [Then::Panic, Then::Panic];
+    let (home, desk) = (H::open().await, Desk::new(&script));
+    let pool = home.pool();
+    let (key, there, through) = (fresh_key(), desk.clone(), pool.clone());
+    let by = key.clone();
+    let call = tokio::spawn(async move { send_once(&through, by, ada(), there).await });
     assert!(call.await.expect_err("it panicked").is_panic());
-    assert_eq!(home.status(&key).await, Some(Status::InProgress));
-    home.lapse().await;
-    let told = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
+    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+    let told = send_once(&pool, key, ada(), desk.clone()).await;
     let refusal = told.expect_err("nobody knows").refusal();
     assert!(
         matches!(refusal, Error::OutcomeUnknown { attempt: 1, .. }),
         "{refusal:?}"
     );
     assert_eq!(desk.count(), 1);
+    let (key, there, through) = (fresh_key(), desk.clone(), pool.clone());
+    let by = key.clone();
+    let call = tokio::spawn(async move { send_again(&through, &by, ada(), there).await });
+    assert!(call.await.expect_err("it panicked").is_panic());
+    assert_eq!(home.status(&key).await, Some(Status::Released));
+    let other = send_again(&pool, &key, "grace@example.org".to_owned(), desk.clone()).await;
+    let refusal = other.expect_err("another request").refusal();
+    assert_eq!(refusal.kind(), ErrorKind::Mismatch);
+    let sent = send_again(&pool, &key, ada(), desk.clone()).await;
+    assert_eq!(sent.expect("taken over").number, 2);
+    assert_eq!(desk.count(), 3);
+}
+
+pub(crate) async fn a_panic_while_a_result_is_encoded_ends_at_once_as_a_lapse_would<H: Home>() {
+    #[derive(Debug, Deserialize)]
+    struct Explosive;
+    impl serde::Serialize for Explosive {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("while it is encoded")
+        }
+    }
+    const NOTE: Operation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Unknown);
+    let (home, key) = (H::open().await, fresh_key());
+    let (pool, by) = (home.pool(), key.clone());
+    let call = tokio::spawn(async move {
+        NOTE.run_leased(&pool, &by, &1, |_| async { Ok::<_, Error>(Explosive) })
+            .await
+    });
+    assert!(call.await.expect_err("it panicked").is_panic());
     assert_eq!(home.status(&key).await, Some(Status::Unknown));
 }
 

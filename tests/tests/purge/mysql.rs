@@ -104,9 +104,9 @@ async fn a_batch_under_way_on_mysql_is_in_no_other_keys_way_and_leads_alone() {
     assert!(replays(&mut other, 12).await);
     other
         .execute(
-            "SET STATEMENT innodb_lock_wait_timeout = 0 FOR INSERT INTO idem_record \
-             SELECT 0, 9000000000000000000, NULL, NULL, attempt_id, 1, 1, 1, 1, 'purge', '', 'k11a', 'test', \
-               NULL, NULL, '1', NULL FROM (SELECT x'00112233445566778899aabbccddeeff' AS attempt_id) AS one",
+            "SET STATEMENT innodb_lock_wait_timeout = 0 FOR INSERT INTO idem_record (created_at, expires_at, \
+               attempt_id, attempt, status, fingerprint_version, codec, namespace, scope, `key`, operation, result) \
+             SELECT 0, 9000000000000000000, attempt_id, 1, 1, 1, 1, 'purge', '', 'k11a', 'test', '1' FROM (SELECT x'00112233445566778899aabbccddeeff' AS attempt_id) AS one",
         )
         .await
         .unwrap();
@@ -137,4 +137,26 @@ async fn a_worker_on_mysql_reports_a_missing_table_and_ends_when_told() {
     until(&mut told, "0 rows").await;
     drop(stop);
     running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sweep_on_mysql_deletes_unknown_outcomes_only_after_the_time_that_it_was_given() {
+    let (database, mut conn) = database(0).await;
+    let worker = worker(database.pool(1));
+    let worker = worker.unknown_retention(Duration::from_hours(1)).unwrap();
+    for (ended, deleted) in [
+        (
+            "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+            0,
+        ),
+        ("0", 1),
+    ] {
+        let end = format!("UPDATE idem_record SET locked_until = {ended} WHERE status = 4");
+        conn.execute(AssertSqlSafe(end)).await.unwrap();
+        let purged = worker.run_once().await.unwrap();
+        assert_eq!((purged.rows, purged.unknown), (deleted, deleted));
+    }
+    assert_eq!(count(&database).await, KEPT - 1);
+    let refused = PurgeWorker::new(database.pool(1)).unknown_retention(Duration::ZERO);
+    assert!(refused.is_err());
 }

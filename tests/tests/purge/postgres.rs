@@ -288,3 +288,19 @@ async fn a_table_that_needs_quoting_is_refused() {
         .unwrap_err();
     assert_eq!(refused.field(), &Field::Table);
 }
+
+#[tokio::test]
+async fn a_sweep_on_postgres_deletes_unknown_outcomes_only_after_the_time_that_it_was_given() {
+    let (database, mut conn) = database(0).await;
+    let worker = worker(database.pool(1));
+    let worker = worker.unknown_retention(Duration::from_hours(1)).unwrap();
+    for (ended, deleted) in [("clock_timestamp()", 0), ("'epoch'", 1)] {
+        let end = format!("UPDATE idem_record SET locked_until = {ended} WHERE status = 4");
+        conn.execute(AssertSqlSafe(end)).await.unwrap();
+        let purged = worker.run_once().await.unwrap();
+        assert_eq!((purged.rows, purged.unknown), (deleted, deleted));
+    }
+    assert_eq!(count(&database).await, KEPT - 1);
+    let refused = PurgeWorker::new(database.pool(1)).unknown_retention(Duration::ZERO);
+    assert!(refused.is_err());
+}

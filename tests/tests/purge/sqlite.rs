@@ -190,3 +190,23 @@ async fn a_database_in_memory_outlives_a_sweep_that_fails_or_is_dropped() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_sweep_on_sqlite_deletes_unknown_outcomes_only_after_the_time_that_it_was_given() {
+    let database = database(Journal::Wal, 0).await;
+    let mut conn = database.connect().await;
+    let worker = worker(database.pool(1));
+    let worker = worker.unknown_retention(Duration::from_hours(1)).unwrap();
+    for (ended, deleted) in [
+        ("CAST(strftime('%s', 'now') AS INTEGER) * 1000000", 0),
+        ("0", 1),
+    ] {
+        let end = format!("UPDATE idem_record SET locked_until = {ended} WHERE status = 4");
+        conn.execute(AssertSqlSafe(end)).await.unwrap();
+        let purged = worker.run_once().await.unwrap();
+        assert_eq!((purged.rows, purged.unknown), (deleted, deleted));
+    }
+    assert_eq!(count(&database).await, KEPT - 1);
+    let refused = PurgeWorker::new(database.pool(1)).unknown_retention(Duration::ZERO);
+    assert!(refused.is_err());
+}

@@ -107,7 +107,7 @@ use sqlx::Pool;
 use tower_layer::Layer;
 
 pub use self::keep::Keep;
-use self::rules::Rules;
+use self::rules::{Rules, Runs};
 pub use self::service::IdempotencyService;
 use crate::key::Scope;
 use crate::spec::Operation;
@@ -265,6 +265,18 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     #[must_use]
     pub fn response_timeout(self, time: Duration) -> Self {
         self.with(|rules| rules.response_timeout = time)
+    }
+
+    /// Lets at most `runs` requests of this layer be under way at once; there is no limit by default.
+    ///
+    /// A run counts until it has ended, also when its client has hung up: a limit further out
+    /// (`tower::limit`) loses sight of it then. A request over the limit is refused with 503 and
+    /// `Retry-After` before it claims its key.
+    #[must_use]
+    pub fn max_concurrent(self, runs: usize) -> Self {
+        self.with(|rules| {
+            rules.runs = Some(Runs::at_most(runs));
+        })
     }
 
     fn with(mut self, change: impl FnOnce(&mut Rules<DB>)) -> Self {

@@ -7,11 +7,14 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 use sqlx::Pool;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::ResponseLimits;
 use super::recorded::RecordedHeaders;
 use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
+use crate::error::Error;
 use crate::key::Scope;
+use crate::lease::too_many;
 use crate::spec::Operation;
 use crate::store::LeaseBackend;
 
@@ -33,6 +36,24 @@ pub(super) struct Rules<DB: LeaseBackend> {
     pub(super) request_limit: usize,
     pub(super) response_limit: usize,
     pub(super) response_timeout: Duration,
+    pub(super) runs: Option<Runs>,
+}
+
+/// How many runs of the inner service there may be at once.
+#[derive(Clone)]
+pub(super) struct Runs {
+    limit: usize,
+    free: Arc<Semaphore>,
+}
+
+impl Runs {
+    pub(super) fn at_most(limit: usize) -> Self {
+        let free = Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
+        Self {
+            limit,
+            free: Arc::new(free),
+        }
+    }
 }
 
 impl<DB: LeaseBackend> Rules<DB> {
@@ -50,6 +71,7 @@ impl<DB: LeaseBackend> Rules<DB> {
             request_limit: DEFAULT_BODY_LIMIT,
             response_limit: DEFAULT_BODY_LIMIT,
             response_timeout: DEFAULT_RESPONSE_TIMEOUT,
+            runs: None,
         }
     }
 
@@ -57,6 +79,15 @@ impl<DB: LeaseBackend> Rules<DB> {
     pub(super) fn protects(&self, method: &Method) -> bool {
         self.methods.contains(method)
             || (*method == Method::HEAD && self.methods.contains(&Method::GET))
+    }
+
+    /// The right to one more run, where there is a limit.
+    pub(super) fn enter(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        let Some(Runs { limit, free }) = &self.runs else {
+            return Ok(None);
+        };
+        let permit = Arc::clone(free).try_acquire_owned();
+        permit.map(Some).map_err(|_| too_many(*limit))
     }
 
     pub(super) fn response_limits(&self) -> ResponseLimits {
@@ -83,6 +114,7 @@ impl<DB: LeaseBackend> Clone for Rules<DB> {
             request_limit: self.request_limit,
             response_limit: self.response_limit,
             response_timeout: self.response_timeout,
+            runs: self.runs.clone(),
         }
     }
 }

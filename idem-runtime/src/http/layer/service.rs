@@ -9,7 +9,7 @@ use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, UPGRADE};
 use http::{Method, Request, StatusCode};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tower_service::Service;
 
 use super::super::header;
@@ -139,12 +139,16 @@ where
     };
     let mut request = Request::from_parts(parts, Body::from(body));
     ask_for_what_can_be_recorded(request.headers_mut());
+    let permit = match rules.enter() {
+        Ok(permit) => permit,
+        Err(error) => return Ok(error.into_response()),
+    };
     let run_rules = Arc::clone(&rules);
     let (answer, first) = oneshot::channel();
     let ran = rules
         .operation
         .run_leased(&rules.pool, &key.scoped(scope), &subject, move |attempt| {
-            run(inner, run_rules, request, attempt, answer)
+            run(inner, run_rules, request, attempt, answer, permit)
         })
         .await;
     Ok(match ran {
@@ -176,6 +180,7 @@ async fn run<DB, S>(
     request: Request<Body>,
     attempt: Attempt,
     answer: oneshot::Sender<Response>,
+    _permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Stored, Ended<S::Error>>
 where
     DB: LeaseBackend,

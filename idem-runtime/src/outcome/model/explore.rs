@@ -102,16 +102,23 @@ fn look(world: &World, who: usize, asked: Option<i64>, rules: Rules, steps: &mut
 fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &mut Steps) {
     let mut next = world.clone();
     let own = world.id(who);
+    let asks = rules.operation(who);
     let (event, done) = match plan {
-        Plan::Insert => ("fresh", put_if(&mut next, world.row.is_none(), own, 1)),
+        Plan::Insert => {
+            let stands = world.row.is_none();
+            ("fresh", put_if(&mut next, stands, own, asks, 1))
+        }
         Plan::Replace { seen, attempt } => {
             let row = world.row.as_ref();
             let stands = row.is_some_and(|row| row.id == seen && row.status == Status::Released);
-            ("replace", put_if(&mut next, stands, own, attempt))
+            ("replace", put_if(&mut next, stands, own, asks, attempt))
         }
         Plan::TakeOver { seen, attempt } => {
             let done = next.change(Change::TakeOver, seen, own, rules);
-            ("take over", done && put_if(&mut next, true, own, attempt))
+            (
+                "take over",
+                done && put_if(&mut next, true, own, asks, attempt),
+            )
         }
         Plan::Lapse { seen } => {
             let done = next.change(Change::Lapse, seen, seen, rules);
@@ -133,9 +140,9 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
     steps.push((event, next));
 }
 
-fn put_if(world: &mut World, stands: bool, id: u8, attempt: i32) -> bool {
+fn put_if(world: &mut World, stands: bool, id: u8, operation: usize, attempt: i32) -> bool {
     if stands {
-        world.put(id, attempt);
+        world.put(id, operation, attempt);
     }
     stands
 }
@@ -203,6 +210,18 @@ fn over(world: &World, who: usize, rules: Rules, steps: &mut Steps) {
 }
 
 fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
+    // An operator asks for lapses that nobody has seen.
+    if let Some(row) = &world.row {
+        let mut next = world.clone();
+        // What is released is no attempt's any more.
+        let becomes = match rules.on_lapse {
+            OnLapse::Unknown => row.id,
+            OnLapse::Retry => 200 + u8::try_from(row.attempt).unwrap_or(u8::MAX - 200),
+        };
+        if next.change(Change::lapse(rules.on_lapse), row.id, becomes, rules) {
+            steps.push(("overdue", next));
+        }
+    }
     let Some(seen) = world.reconciler else {
         if let Some(row) = &world.row
             && row.status == Status::Unknown
@@ -235,7 +254,7 @@ fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(),
     {
         return Err("a result was overwritten");
     }
-    if matches!(event, "take over" | "lapse" | "lost")
+    if matches!(event, "take over" | "lapse" | "overdue" | "lost")
         && let Some(row) = &before.row
         && row.status == Status::InProgress
         && row.until.is_some_and(|until| until > before.now)
@@ -259,6 +278,11 @@ fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(),
     let earlier = before.row.as_ref().map_or(0, |row| row.attempt);
     if after.row.is_none() && before.row.is_some() {
         return Err("the number of the attempt was forgotten");
+    }
+    if let (Some(before), Some(after)) = (&before.row, &after.row)
+        && before.operation != after.operation
+    {
+        return Err("a key that was begun for one operation was given to another");
     }
     if number < earlier {
         return Err("the number of the attempt went back");

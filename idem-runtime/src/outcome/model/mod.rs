@@ -21,6 +21,8 @@ const UNKNOWN: Rules = Rules {
     permits: Change::permits,
     takes_live_leases: false,
     release_deletes: false,
+    differ: false,
+    released_is_not_compared: false,
 };
 
 const RETRY: Rules = Rules {
@@ -37,7 +39,7 @@ fn no_order_of_events_completes_twice_overwrites_a_result_or_steals_a_live_lease
         let seen = &explored.reached;
         for event in [
             "fresh", "extend", "complete", "fail", "release", "doubt", "settle", "held", "rival",
-            "fenced", "late",
+            "fenced", "late", "overdue",
         ] {
             assert!(seen.contains(event), "no {event}: {seen:?}");
         }
@@ -112,4 +114,32 @@ fn a_release_that_deletes_the_record_is_caught() {
     };
     let found = violation(rules);
     assert!(found.contains("attempt"), "{found}");
+}
+
+#[test]
+fn a_key_is_never_given_to_another_operation_whatever_became_of_its_attempts() {
+    for rules in [UNKNOWN, RETRY] {
+        let rules = Rules {
+            differ: true,
+            ..rules
+        };
+        let explored = explore(rules);
+        assert_eq!(explored.violation, None, "{:?}", rules.on_lapse);
+        let seen = &explored.reached;
+        assert!(
+            seen.contains("replace") && seen.contains("release"),
+            "{seen:?}"
+        );
+    }
+}
+
+#[test]
+fn a_released_record_that_is_not_compared_is_caught() {
+    let rules = Rules {
+        differ: true,
+        released_is_not_compared: true,
+        ..UNKNOWN
+    };
+    let found = violation(rules);
+    assert!(found.contains("given to another"), "{found}");
 }

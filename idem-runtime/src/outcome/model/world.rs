@@ -16,6 +16,10 @@ const CALLS: u8 = 2;
 
 /// The rules under which the world goes on: the library's, or broken ones.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "breaks that do not depend on each other"
+)]
 pub(super) struct Rules {
     pub(super) on_lapse: OnLapse,
     pub(super) permits: fn(Change, &Record, AttemptId, Timestamp) -> bool,
@@ -23,11 +27,26 @@ pub(super) struct Rules {
     pub(super) takes_live_leases: bool,
     /// Broken: a release deletes instead of counting on.
     pub(super) release_deletes: bool,
+    /// Whether the second caller asks for another operation than the first.
+    pub(super) differ: bool,
+    /// Broken: a released record is not compared.
+    pub(super) released_is_not_compared: bool,
+}
+
+/// The operations that the callers ask for.
+const OPERATIONS: [&str; 2] = ["o", "p"];
+
+impl Rules {
+    /// Which operation a caller asks for.
+    pub(super) fn operation(self, who: usize) -> usize {
+        if self.differ { who } else { 0 }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) id: u8,
+    pub(super) operation: usize,
     pub(super) attempt: i32,
     pub(super) status: Status,
     pub(super) until: Option<i64>,
@@ -103,6 +122,12 @@ impl World {
         {
             record.locked_until = record.locked_until.map(|_| Timestamp::from_micros(0));
         }
+        let operation = OPERATIONS[rules.operation(who)];
+        if let (true, Some(record)) = (rules.released_is_not_compared, &mut record)
+            && record.status == Status::Released
+        {
+            operation.clone_into(&mut record.operation);
+        }
         let sighting = Sighting {
             record,
             lock: Lock::Granted,
@@ -110,7 +135,7 @@ impl World {
         };
         let question = Question {
             namespace: "n",
-            operation: "o",
+            operation,
             request: None,
             fingerprint: None,
             expiry: Expiry::Replay,
@@ -153,9 +178,10 @@ impl World {
     }
 
     /// Puts a record in progress, in the place of whatever was there.
-    pub(super) fn put(&mut self, id: u8, attempt: i32) {
+    pub(super) fn put(&mut self, id: u8, operation: usize, attempt: i32) {
         self.row = Some(Row {
             id,
+            operation,
             attempt,
             status: Status::InProgress,
             until: Some(self.now + LEASE),
@@ -177,9 +203,10 @@ fn record(row: &Row) -> Record {
         status: row.status,
         fingerprint_version: FINGERPRINT_VERSION,
         codec: CODEC_JSON,
-        operation: "o".to_owned(),
+        operation: OPERATIONS[row.operation].to_owned(),
         fingerprint: None,
         request: None,
+        request_too_large: false,
         result: None,
         failure: None,
     }

@@ -7,8 +7,11 @@ use super::session::look;
 use crate::error::Error;
 use crate::fast_check;
 use crate::outcome::{Change, Decision, Lock};
+use crate::policy::OnLapse;
 use crate::record::{CODEC_JSON, Status, Timestamp};
-use crate::store::lease::{LeaseSession, Leased, Listed, Page, Plan, Terms, Write};
+use crate::store::lease::{
+    Due, Extended, LeaseSession, Leased, Listed, Overdue, Page, Plan, Terms, Write,
+};
 use crate::store::session::{Ask, CommitError};
 
 impl LeaseSession for MemoryConnection {
@@ -36,6 +39,7 @@ impl LeaseSession for MemoryConnection {
                 let row = MemoryRow {
                     expires_at: None,
                     locked_until: Some(later(now, terms.lease.micros())),
+                    on_lapse: terms.lease.on_lapse(),
                     ..MemoryRow::new(ask.attempt_id, &entry, now)
                 };
                 state.rows.insert(key, row);
@@ -51,28 +55,44 @@ impl LeaseSession for MemoryConnection {
         alter(&mut self.database.lock(), &MemoryKey::of(ask), write)
     }
 
-    async fn lapse(
-        &mut self,
-        table: &str,
-        namespace: &str,
-        operation: &str,
-        limit: u32,
-    ) -> Result<u64, CommitError> {
+    async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
+        check(self)?;
+        let mut state = self.database.lock();
+        let mut extended = Extended::default();
+        for due in due {
+            let write = Write::own(Change::Extend, due.attempt_id, due.lasts);
+            if alter(&mut state, &MemoryKey::at(table, due.identity), &write)? {
+                extended.extended.insert(due.attempt_id);
+            }
+        }
+        Ok(extended)
+    }
+
+    async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
         check(self)?;
         let mut state = self.database.lock();
         let mut open: Vec<_> = state
             .rows
             .iter()
             .filter(|(key, row)| {
-                key.table == table && key.namespace == namespace && row.operation == operation
+                key.table == overdue.table
+                    && key.namespace == overdue.namespace
+                    && row.operation == overdue.operation
             })
-            .map(|(key, row)| (row.locked_until, key.clone(), row.attempt_id))
+            .map(|(key, row)| (row.locked_until, key.clone(), row.attempt_id, row.on_lapse))
             .collect();
         open.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         let mut lapsed = 0;
-        for (_, key, seen) in open {
-            if lapsed < u64::from(limit) {
-                let write = Write::own(Change::Lapse, seen, 0);
+        for (_, key, seen, on_lapse) in open {
+            if lapsed < u64::from(overdue.limit) {
+                let becomes = match on_lapse {
+                    OnLapse::Retry => overdue.becomes,
+                    OnLapse::Unknown => seen,
+                };
+                let write = Write {
+                    becomes,
+                    ..Write::own(Change::lapse(on_lapse), seen, overdue.retention)
+                };
                 lapsed += u64::from(alter(&mut state, &key, &write)?);
             }
         }
@@ -109,6 +129,14 @@ impl LeaseSession for MemoryConnection {
             })
             .collect()
     }
+
+    async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
+        let state = self.database.lock();
+        let unknown = state.rows.iter().filter(|(key, row)| {
+            key.table == table && key.namespace == namespace && row.status == Status::Unknown.code()
+        });
+        Ok(unknown.count() as u64)
+    }
 }
 
 /// A transaction of the caller's could take a lease back.
@@ -134,7 +162,11 @@ fn alter(state: &mut State, key: &MemoryKey, write: &Write<'_>) -> Result<bool, 
     match write.change {
         Change::Extend => row.locked_until = Some(later(now, write.lasts)),
         Change::Doubt | Change::Lapse | Change::TakeOver => {}
-        Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => {
+        Change::Complete
+        | Change::Fail
+        | Change::Release
+        | Change::LapseReleased
+        | Change::Settle(_) => {
             row.created_at = now;
             row.expires_at = Some(later(now, write.lasts));
             row.locked_until = None;

@@ -4,8 +4,10 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
-use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
-use crate::store::{Ask, Entry};
+use crate::identity::Identity;
+use crate::policy::OnLapse;
+use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp, kept_request};
+use crate::store::{Ask, Entry, Spent};
 
 /// The primary key of a [`MemoryRow`], beside the table that it is in.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +35,15 @@ impl fmt::Debug for MemoryKey {
 
 impl MemoryKey {
     pub(super) fn of(ask: &Ask) -> Self {
+        Self::at(&ask.table, &ask.identity)
+    }
+
+    pub(super) fn at(table: &str, identity: &Identity) -> Self {
         Self {
-            table: ask.table.to_string(),
-            namespace: ask.identity.namespace().to_owned(),
-            scope: ask.identity.scope().as_str().to_owned(),
-            key: ask.identity.key().as_str().to_owned(),
+            table: table.to_owned(),
+            namespace: identity.namespace().to_owned(),
+            scope: identity.scope().as_str().to_owned(),
+            key: identity.key().as_str().to_owned(),
         }
     }
 }
@@ -67,12 +73,14 @@ pub struct MemoryRow {
     pub operation: String,
     /// The hash of the request.
     pub fingerprint: Option<Fingerprint>,
-    /// The canonical request, if the store keeps it.
+    /// The canonical request, if the store keeps it; empty if it was too large to.
     pub request: Option<Vec<u8>>,
     /// The encoded result.
     pub result: Option<Vec<u8>>,
     /// The encoded failure.
     pub failure: Option<Vec<u8>>,
+    /// Lease mode: what a lapse comes to.
+    pub on_lapse: OnLapse,
 }
 
 impl fmt::Debug for MemoryRow {
@@ -104,10 +112,12 @@ impl MemoryRow {
             request: entry.request.map(<[u8]>::to_vec),
             result: entry.result.map(<[u8]>::to_vec),
             failure: entry.failure.map(<[u8]>::to_vec),
+            on_lapse: OnLapse::Unknown,
         }
     }
 
     pub(super) fn record(self) -> Result<Record, Error> {
+        let (request, request_too_large) = kept_request(self.request);
         Ok(Record {
             created_at: self.created_at,
             expires_at: self.expires_at,
@@ -119,7 +129,8 @@ impl MemoryRow {
             codec: self.codec,
             operation: self.operation,
             fingerprint: self.fingerprint,
-            request: self.request,
+            request,
+            request_too_large,
             result: self.result,
             failure: self.failure,
         })
@@ -130,8 +141,14 @@ impl MemoryRow {
     }
 
     /// Whether a purge deletes it: a lease (3) and an unknown outcome (4) never expire.
-    pub(super) fn is_purged(&self, now: Timestamp) -> bool {
-        matches!(self.status, 1 | 2 | 5) && self.has_expired(now)
+    pub(super) fn is_purged(&self, spent: Spent, now: Timestamp) -> bool {
+        match spent {
+            Spent::Expired => matches!(self.status, 1 | 2 | 5) && self.has_expired(now),
+            Spent::Unknown(ago) => {
+                let before = Timestamp::from_micros(now.as_micros().saturating_sub(ago));
+                self.status == 4 && self.locked_until.is_some_and(|until| until <= before)
+            }
+        }
     }
 
     /// Whether a new record may take its place.

@@ -6,7 +6,7 @@ use super::row::{MemoryKey, MemoryRow};
 use crate::error::Error;
 use crate::fast_check;
 use crate::outcome::Lock;
-use crate::store::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use crate::store::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 
 impl Sealed for MemoryConnection {}
 
@@ -78,20 +78,20 @@ impl Session for MemoryConnection {
         Ok(())
     }
 
-    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
+    async fn purge(&mut self, table: &str, which: Spent, limit: u32) -> Result<u64, Error> {
         let mut state = self.database.lock();
         let now = state.now();
         let own = self.transaction.as_ref().map(|transaction| transaction.id);
         let mut spent: Vec<_> = state
             .rows
             .iter()
-            .filter(|(key, row)| key.table == table && row.is_purged(now))
+            .filter(|(key, row)| key.table == table && row.is_purged(which, now))
             .filter(|(key, _)| state.locks.get(key).is_none_or(|id| Some(*id) == own))
             .filter(|(key, _)| {
                 let staged = self.transaction.as_ref().map(|own| &own.staged);
                 staged.is_none_or(|staged| !staged.contains_key(key))
             })
-            .map(|(key, row)| (row.expires_at, key.clone()))
+            .map(|(key, row)| (row.expires_at.or(row.locked_until), key.clone()))
             .collect();
         spent.sort_unstable();
         spent.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

@@ -8,18 +8,25 @@
 //! COMMIT is as durable as the server makes it: `innodb_flush_log_at_trx_commit` is no session's to
 //! set. With another value than 1 a crash may forget a claim whose effect has happened.
 
-use sqlx::mysql::{MySql, MySqlConnection};
-use sqlx::{AssertSqlSafe, Executor as _, Transaction};
+use std::collections::HashSet;
+
+use sqlx::mysql::{MySql, MySqlConnection, MySqlRow};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, decided,
+    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Plan, Terms,
+    Write, decided,
 };
 use super::super::session::{Ask, CommitError, Entry};
-use super::{alone, clock, code, fits, peek, row, sql};
+use super::{alone, clock, code, fits, last, peek, row, rows, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Sighting};
-use crate::policy::DEFAULT_RETRY_AFTER;
+use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
+use crate::record::AttemptId;
+
+/// The most leases that one statement extends: 500.
+const AT_ONCE: usize = 500;
 
 impl LeaseSession for MySqlConnection {
     async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
@@ -57,20 +64,28 @@ impl LeaseSession for MySqlConnection {
         end(tx, done.map(|done| (done, done))).await
     }
 
-    async fn lapse(
-        &mut self,
-        table: &str,
-        namespace: &str,
-        operation: &str,
-        limit: u32,
-    ) -> Result<u64, CommitError> {
+    async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
+        check(self)?;
+        let mut extended = Extended::default();
+        // What fits into one message of any server.
+        for due in due.chunks(AT_ONCE) {
+            let mut tx = begin(self).await?;
+            let done = extend(&mut tx, table, due).await;
+            let done = end(tx, done.map(|done| (done, true))).await?;
+            extended.extended.extend(done.extended);
+            extended.locked.extend(done.locked);
+        }
+        Ok(extended)
+    }
+
+    async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
         check(self)?;
         let now = clock(self).await.map_err(CommitError::RolledBack)?;
         let mut tx = begin(self).await?;
-        let statement = sql::lapse(table, namespace, operation, limit, now);
+        let statement = sql::lapse(overdue, now);
         let done = run(&mut tx, statement)
             .await
-            .map_err(|error| code::fold_table(error, table));
+            .map_err(|error| code::fold_table(error, overdue.table));
         end(tx, done.map(|lapsed| (lapsed, lapsed > 0))).await
     }
 
@@ -90,6 +105,14 @@ impl LeaseSession for MySqlConnection {
         }
         Ok(listed)
     }
+
+    async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
+        let found = rows(self, sql::count_unknown(table, namespace))
+            .await
+            .map_err(|error| code::fold_table(error, table))?;
+        let found: i64 = last(found)?.try_get("found").map_err(code::fold)?;
+        Ok(found.unsigned_abs())
+    }
 }
 
 impl LeaseStatements for MySqlConnection {
@@ -98,7 +121,7 @@ impl LeaseStatements for MySqlConnection {
         ask: &Ask,
         entry: &Entry<'_>,
         take_over: bool,
-        lease: i64,
+        lease: Lease,
     ) -> Result<bool, Error> {
         match run(self, sql::put(ask, entry, take_over, lease)).await {
             Ok(1) => Ok(true),
@@ -118,6 +141,47 @@ impl LeaseStatements for MySqlConnection {
             Err(error) => Err(code::fold_table(error, &ask.table)),
         }
     }
+}
+
+/// Locks those whose record is free and extends them: UPDATE itself knows no SKIP LOCKED. Where any is
+/// not free, tells a record that is locked from a lease that is lost.
+async fn extend(
+    tx: &mut Transaction<'_, MySql>,
+    table: &str,
+    due: &[Due<'_>],
+) -> Result<Extended, Error> {
+    let mut extended = Extended {
+        extended: ids(tx, sql::held(table, due, "FOR UPDATE SKIP LOCKED"), table).await?,
+        ..Extended::default()
+    };
+    let free = |due: &&Due<'_>| extended.extended.contains(&due.attempt_id);
+    let free: Vec<_> = due.iter().filter(free).copied().collect();
+    if !free.is_empty() {
+        run(tx, sql::extend(table, &free))
+            .await
+            .map_err(|error| code::fold_table(error, table))?;
+    }
+    let missing = extended.missing(due);
+    if !missing.is_empty() {
+        extended.locked = ids(tx, sql::held(table, &missing, ""), table).await?;
+    }
+    Ok(extended)
+}
+
+async fn ids(
+    tx: &mut Transaction<'_, MySql>,
+    statement: String,
+    table: &str,
+) -> Result<HashSet<AttemptId>, Error> {
+    let found = rows(tx, statement)
+        .await
+        .map_err(|error| code::fold_table(error, table))?;
+    let id = |row: &MySqlRow| row.try_get("attempt_id").map(AttemptId::from_uuid);
+    found
+        .iter()
+        .map(id)
+        .collect::<Result<_, _>>()
+        .map_err(code::fold)
 }
 
 /// Sends one statement; how many rows it met.

@@ -34,7 +34,7 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::row::Look;
-use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFinding};
 use crate::outcome::Lock;
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -188,8 +188,8 @@ impl Session for MySqlConnection {
         withdraw(self, ask).await.map(drop)
     }
 
-    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
-        purge::batch(self, table, limit).await
+    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, spent, limit).await
     }
 }
 

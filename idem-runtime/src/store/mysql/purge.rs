@@ -4,16 +4,18 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::row;
+use super::super::session::Spent;
 use super::{clock, code, last, rows, sql};
 use crate::error::Error;
 
-/// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
+/// One batch: locked rows are skipped, and leases are not touched.
 pub(super) async fn batch(
     conn: &mut MySqlConnection,
     table: &str,
+    spent: Spent,
     limit: u32,
 ) -> Result<u64, Error> {
-    let text = sql::purge(table, limit, clock(conn).await?);
+    let text = sql::purge(table, spent, limit, clock(conn).await?);
     if !conn.is_in_transaction() {
         match run(conn, table, sql::alone(&text)).await {
             Err(Error::AlreadyInTransaction) => {}
@@ -31,6 +33,7 @@ pub(super) async fn batch(
 pub(super) async fn leading(
     conn: &mut MySqlConnection,
     table: &str,
+    spent: Spent,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
     // At most 64 characters; the name covers the database as well.
@@ -59,7 +62,7 @@ pub(super) async fn leading(
     let statements = format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
          COMMIT AND NO CHAIN NO RELEASE",
-        sql::purge(table, limit, now)
+        sql::purge(table, spent, limit, now)
     );
     let deleted = match run(conn, table, statements).await {
         Ok(deleted) => Some(deleted),

@@ -9,13 +9,14 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::super::lease::{Page, Write, condition, spent};
-use super::super::session::{Ask, Entry};
+mod lease;
+
+pub(super) use self::lease::{alter, count_unknown, extend, held, lapse, put, unknown};
+use super::super::session::{Ask, Entry, Spent};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::identity::Identity;
 use crate::key::hex;
-use crate::outcome::Change;
 use crate::record::{CODEC_JSON, Timestamp};
 
 /// Microseconds since the epoch, by the database's clock: one value in a statement, and no time
@@ -244,107 +245,6 @@ pub(super) fn withdraw(ask: &Ask) -> String {
     )
 }
 
-/// A record in progress, without waiting for anybody's lock: one more, or in the place of the one
-/// that `entry` replaces, if that still stands there and is spent, or (taking over) lapsed.
-pub(super) fn put(ask: &Ask, entry: &Entry<'_>, take_over: bool, lease: i64) -> String {
-    let table = &ask.table;
-    let status = entry.status.code();
-    let (fingerprint, request) = (value(hash(entry)), value(entry.request));
-    let operation = bytes(entry.operation.as_bytes());
-    let id = attempt(ask);
-    let number = entry.attempt;
-    let never = NEVER.as_micros();
-    let Some(seen) = entry.replaces else {
-        let identity = &ask.identity;
-        return format!(
-            "{}INSERT INTO {table} (created_at, expires_at, locked_until, attempt_id, attempt, status, \
-             fingerprint_version, codec, namespace, scope, `key`, operation, fingerprint, request) \
-             VALUES ({NOW}, {never}, {NOW} + {lease}, {id}, {number}, {status}, {FINGERPRINT_VERSION}, \
-             {CODEC_JSON}, {}, {}, {}, {operation}, {fingerprint}, {request})",
-            at_once(),
-            bytes(identity.namespace().as_bytes()),
-            bytes(identity.scope().as_str().as_bytes()),
-            bytes(identity.key().as_str().as_bytes()),
-        );
-    };
-    let guard = if take_over {
-        condition(Change::TakeOver, NOW)
-    } else {
-        spent(NOW)
-    };
-    // Assignments are made from left to right: the guard is read before them.
-    format!(
-        "{}UPDATE {table} SET created_at = {NOW}, expires_at = {never}, locked_until = {NOW} + {lease}, \
-         session_id = NULL, attempt_id = {id}, attempt = {number}, status = {status}, \
-         fingerprint_version = {FINGERPRINT_VERSION}, codec = {CODEC_JSON}, operation = {operation}, \
-         fingerprint = {fingerprint}, request = {request}, result = NULL, failure = NULL \
-         WHERE {} AND attempt_id = x'{seen}' AND {guard}",
-        at_once(),
-        is_it("", &ask.identity),
-    )
-}
-
-/// The conditional write of a lease's owner, or of whoever saw its record.
-pub(super) fn alter(ask: &Ask, write: &Write<'_>) -> String {
-    let Write { change, lasts, .. } = *write;
-    let set = match change {
-        Change::Extend => format!(", locked_until = {NOW} + {lasts}"),
-        Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
-        Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => format!(
-            ", created_at = {NOW}, expires_at = {NOW} + {lasts}, locked_until = NULL, codec = {CODEC_JSON}, \
-             result = {}, failure = {}",
-            value(write.result),
-            value(write.failure),
-        ),
-    };
-    format!(
-        "UPDATE {} SET attempt_id = x'{}', status = {}{set} WHERE {} AND attempt_id = x'{}' AND {}",
-        ask.table,
-        write.becomes,
-        change.to().code(),
-        is_it("", &ask.identity),
-        write.seen,
-        condition(change, NOW),
-    )
-}
-
-/// Makes lapsed leases of one operation unknown.
-pub(super) fn lapse(
-    table: &str,
-    namespace: &str,
-    operation: &str,
-    limit: u32,
-    now: Timestamp,
-) -> String {
-    format!(
-        "UPDATE {table} SET status = {} WHERE namespace = {} AND operation = {} AND {} \
-         ORDER BY locked_until LIMIT {limit}",
-        Change::Lapse.to().code(),
-        bytes(namespace.as_bytes()),
-        bytes(operation.as_bytes()),
-        condition(Change::Lapse, &now.as_micros().to_string()),
-    )
-}
-
-/// Records of unknown outcome, oldest lapse first.
-pub(super) fn unknown(page: &Page<'_>) -> String {
-    let after = page.after.map_or_else(String::new, |(until, scope, key)| {
-        format!(
-            "AND (r.locked_until, r.scope, r.`key`) > ({}, {}, {})",
-            until.as_micros(),
-            bytes(scope.as_bytes()),
-            bytes(key.as_bytes()),
-        )
-    });
-    format!(
-        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
-         ORDER BY r.locked_until, r.scope, r.`key` LIMIT {}",
-        page.table,
-        bytes(page.namespace.as_bytes()),
-        page.limit,
-    )
-}
-
 /// Before a statement that must not wait for a lock. MySQL knows no such INSERT or UPDATE.
 fn at_once() -> &'static str {
     if fast_check::is_on() {
@@ -359,14 +259,18 @@ fn hash<'e>(entry: &'e Entry<'_>) -> Option<&'e [u8]> {
     fingerprint.map(|hash| hash.as_bytes().as_slice())
 }
 
-/// One batch of what has expired; leases and unknown outcomes are not touched, and locked rows are
-/// passed over. The joined order is fixed: the other one would lock the whole table. A session's
-/// `sql_safe_updates` and `max_join_size` are about other statements.
-pub(super) fn purge(table: &str, limit: u32, now: Timestamp) -> String {
+/// One batch of what is spent; leases are not touched, and locked rows are passed over. The joined order
+/// is fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size`
+/// are about other statements.
+pub(super) fn purge(table: &str, spent: Spent, limit: u32, now: Timestamp) -> String {
+    let (statuses, column, ago) = match spent {
+        Spent::Expired => ("1, 2, 5", "expires_at", 0),
+        Spent::Unknown(ago) => ("4", "locked_until", ago),
+    };
     format!(
         "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
          DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= {now} ORDER BY expires_at LIMIT {limit} \
+         WHERE status IN ({statuses}) AND {column} <= {now} - {ago} ORDER BY {column} LIMIT {limit} \
          FOR UPDATE SKIP LOCKED) AS spent STRAIGHT_JOIN {table} AS r \
          ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`",
         now = now.as_micros(),

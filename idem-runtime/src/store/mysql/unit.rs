@@ -7,7 +7,7 @@ use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
+use super::super::session::{Ask, CommitError, Home, Seen, Session as _, Spent};
 use super::super::unbroken::Unbroken;
 use super::{code, insert, peek, purge, sql, take};
 use crate::error::Error;
@@ -119,9 +119,10 @@ impl Backend for MySql {
     async fn sweep(
         conn: &mut MySqlConnection,
         table: &str,
+        spent: Spent,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
-        purge::leading(conn, table, limit).await
+        purge::leading(conn, table, spent, limit).await
     }
 
     fn is_momentary(error: &Error) -> bool {

@@ -1,11 +1,14 @@
 //! Leases on PostgreSQL: each write in a transaction of its own, flushed before it answers.
 
+use std::collections::HashSet;
+
 use sqlx::postgres::{PgConnection, Postgres};
-use sqlx::{AssertSqlSafe, Connection as _, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    LeaseSession, LeaseStatements, Leased, Listed, Page, Terms, Write, condition, decided, spent,
+    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Terms, Write,
+    condition, decided, lapsed, spent,
 };
 use super::super::session::{Ask, CommitError, Entry};
 use super::statement::Statement;
@@ -14,6 +17,7 @@ use super::{code, keeps_statements, look, row, sql};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Change;
+use crate::policy::Lease;
 use crate::record::{AttemptId, CODEC_JSON};
 
 const NOW: &str = "pg_catalog.clock_timestamp()";
@@ -41,16 +45,22 @@ impl LeaseSession for PgConnection {
         Err(not_begun(self, failed).await)
     }
 
-    async fn lapse(
-        &mut self,
-        table: &str,
-        namespace: &str,
-        operation: &str,
-        limit: u32,
-    ) -> Result<u64, CommitError> {
+    async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
         check(self)?;
         let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
-            Ok(tx) => return lapse(tx, table, namespace, operation, limit).await,
+            Ok(mut tx) => {
+                let done = extend(&mut tx, table, due).await;
+                return end(tx, done.map(|done| (done, true))).await;
+            }
+            Err(error) => error,
+        };
+        Err(not_begun(self, failed).await)
+    }
+
+    async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
+        check(self)?;
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+            Ok(tx) => return lapse(tx, overdue).await,
             Err(error) => error,
         };
         Err(not_begun(self, failed).await)
@@ -85,6 +95,19 @@ impl LeaseSession for PgConnection {
         }
         Ok(listed)
     }
+
+    async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
+        let statement =
+            format!("SELECT count(*) AS found FROM {table} WHERE namespace = $1 AND status = 4");
+        let row = Statement::new(statement, false)
+            .bind(namespace)
+            .fetch_one(self)
+            .await;
+        let found: i64 = row
+            .and_then(|row| row.try_get("found"))
+            .map_err(code::fold)?;
+        Ok(found.unsigned_abs())
+    }
 }
 
 impl LeaseStatements for PgConnection {
@@ -93,7 +116,7 @@ impl LeaseStatements for PgConnection {
         ask: &Ask,
         entry: &Entry<'_>,
         take_over: bool,
-        lease: i64,
+        lease: Lease,
     ) -> Result<bool, Error> {
         let table = &ask.table;
         let statement = if entry.replaces.is_some() {
@@ -106,15 +129,15 @@ impl LeaseStatements for PgConnection {
                 "UPDATE {table} SET created_at = {NOW}, expires_at = 'infinity', \
                  locked_until = {NOW} + $4 * interval '1 microsecond', attempt_id = $5, attempt = $6, status = $7, \
                  fingerprint_version = $8, codec = $9, operation = $10, fingerprint = $11, request = $12, \
-                 result = NULL, failure = NULL WHERE {IDENTITY} AND attempt_id = $13 AND {guard}"
+                 result = NULL, failure = NULL, on_lapse = $14 WHERE {IDENTITY} AND attempt_id = $13 AND {guard}"
             )
         } else {
             // Plain: the primary key arbitrates.
             format!(
                 "INSERT INTO {table} (namespace, scope, key, created_at, expires_at, locked_until, attempt_id, \
-                 attempt, status, fingerprint_version, codec, operation, fingerprint, request) \
+                 attempt, status, fingerprint_version, codec, operation, fingerprint, request, on_lapse) \
                  SELECT $1, $2, $3, {NOW}, 'infinity', {NOW} + $4 * interval '1 microsecond', \
-                 $5, $6, $7, $8, $9, $10, $11, $12 WHERE $13::uuid IS NULL"
+                 $5, $6, $7, $8, $9, $10, $11, $12, $14 WHERE $13::uuid IS NULL"
             )
         };
         let named = keeps_statements(self, ask);
@@ -122,7 +145,7 @@ impl LeaseStatements for PgConnection {
             .bind(ask.identity.namespace())
             .bind(ask.identity.scope().as_str())
             .bind(ask.identity.key().as_str())
-            .bind(lease)
+            .bind(lease.micros())
             .bind(ask.attempt_id.as_uuid())
             .bind(entry.attempt)
             .bind(entry.status.code())
@@ -137,6 +160,7 @@ impl LeaseStatements for PgConnection {
             )
             .bind(entry.request)
             .bind(entry.replaces.map(AttemptId::as_uuid))
+            .bind(lease.on_lapse().code())
             .execute(self)
             .await;
         match result {
@@ -153,7 +177,11 @@ impl LeaseStatements for PgConnection {
         let set = match change {
             Change::Extend => format!(", locked_until = {NOW} + $6 * interval '1 microsecond'"),
             Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
-            Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => format!(
+            Change::Complete
+            | Change::Fail
+            | Change::Release
+            | Change::LapseReleased
+            | Change::Settle(_) => format!(
                 ", created_at = {NOW}, expires_at = {NOW} + $6 * interval '1 microsecond', locked_until = NULL, \
                  codec = {CODEC_JSON}, result = $7, failure = $8"
             ),
@@ -198,26 +226,57 @@ async fn take(
     end(tx, decided).await
 }
 
+/// One statement for those whose record is free, and another, where any is not, to tell a record that is
+/// locked from a lease that is lost.
+async fn extend(
+    tx: &mut Transaction<'_, Postgres>,
+    table: &str,
+    due: &[Due<'_>],
+) -> Result<Extended, Error> {
+    let mut extended = Extended {
+        extended: ids(tx, sql::extend(table, due)).await?,
+        ..Extended::default()
+    };
+    let missing = extended.missing(due);
+    if !missing.is_empty() {
+        extended.locked = ids(tx, sql::held(table, &missing)).await?;
+    }
+    Ok(extended)
+}
+
+async fn ids(
+    tx: &mut Transaction<'_, Postgres>,
+    statement: String,
+) -> Result<HashSet<AttemptId>, Error> {
+    // Of as many values as there are leases: not one to keep prepared.
+    let rows = Statement::new(statement, false).fetch_all(tx).await;
+    rows.map_err(code::fold)?
+        .iter()
+        .map(|row| row.try_get("attempt_id").map(AttemptId::from_uuid))
+        .collect::<Result<_, _>>()
+        .map_err(code::fold)
+}
+
 async fn lapse(
     mut tx: Transaction<'_, Postgres>,
-    table: &str,
-    namespace: &str,
-    operation: &str,
-    limit: u32,
+    overdue: &Overdue<'_>,
 ) -> Result<u64, CommitError> {
+    let table = overdue.table;
     let statement = format!(
         "WITH lapsed AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
          WHERE namespace = $1 AND operation = $2 AND {} \
          ORDER BY locked_until LIMIT $3 FOR UPDATE SKIP LOCKED) \
-         UPDATE {table} AS r SET status = {} FROM lapsed \
+         UPDATE {table} AS r SET {} FROM lapsed \
          WHERE r.namespace = lapsed.namespace AND r.scope = lapsed.scope AND r.key = lapsed.key",
         condition(Change::Lapse, NOW),
-        Change::Lapse.to().code(),
+        lapsed(&format!("{NOW} + $4 * interval '1 microsecond'"), "$5"),
     );
     let done = Statement::new(statement, false)
-        .bind(namespace)
-        .bind(operation)
-        .bind(i64::from(limit))
+        .bind(overdue.namespace)
+        .bind(overdue.operation)
+        .bind(i64::from(overdue.limit))
+        .bind(overdue.retention)
+        .bind(overdue.becomes.as_uuid())
         .execute(&mut tx)
         .await
         .map_err(code::fold);

@@ -25,7 +25,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
-use super::session::{Ask, Declined, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use super::session::{Ask, Declined, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -168,8 +168,8 @@ impl Session for PgConnection {
         }
     }
 
-    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
-        purge::batch(self, table, limit).await
+    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, spent, limit).await
     }
 }
 

@@ -3,6 +3,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
+use super::super::session::Spent;
 use super::code;
 use super::statement::Statement;
 use crate::error::{Error, SchemaFault};
@@ -11,11 +12,16 @@ use crate::error::{Error, SchemaFault};
 /// the batch.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// One batch: locked rows are skipped, leases and unknown outcomes are not touched.
+/// One batch: locked rows are skipped, and leases are not touched.
 ///
 /// The clock is asked once, by a query of its own: the value of a volatile function is no condition of
 /// an index, and the last batch of each sweep would read every record that has not expired.
-pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> Result<u64, Error> {
+pub(super) async fn batch(
+    conn: &mut PgConnection,
+    table: &str,
+    spent: Spent,
+    limit: u32,
+) -> Result<u64, Error> {
     // In one message with its statement: outside a transaction, of that one alone; in the caller's, it has
     // been said or is too late.
     let begin = if conn.is_in_transaction() {
@@ -23,15 +29,21 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
     } else {
         "SET TRANSACTION READ WRITE; "
     };
+    let (statuses, column, ago) = match spent {
+        Spent::Expired => ("1, 2, 5", "expires_at", 0),
+        Spent::Unknown(ago) => ("4", "locked_until", ago),
+    };
     let statement = format!(
         "{begin}WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= (SELECT pg_catalog.clock_timestamp()) \
-         ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) \
+         WHERE status IN ({statuses}) \
+         AND {column} <= (SELECT pg_catalog.clock_timestamp() - $2 * interval '1 microsecond') \
+         ORDER BY {column} LIMIT $1 FOR UPDATE SKIP LOCKED) \
          DELETE FROM {table} AS r USING spent \
          WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
     );
     let done = Statement::new(statement, false)
         .bind(i64::from(limit))
+        .bind(ago)
         .execute(conn)
         .await
         .map_err(|error| fold(table, error))?;
@@ -42,6 +54,7 @@ pub(super) async fn batch(conn: &mut PgConnection, table: &str, limit: u32) -> R
 pub(super) async fn leading(
     conn: &mut PgConnection,
     table: &str,
+    spent: Spent,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
     let mut tx = conn.begin_with(BEGIN).await.map_err(code::fold)?;
@@ -55,7 +68,7 @@ pub(super) async fn leading(
         .and_then(|row| row.try_get(0))
         .map_err(|error| fold(table, error))?;
     let deleted = if leads {
-        Some(batch(&mut tx, table, limit).await?)
+        Some(batch(&mut tx, table, spent, limit).await?)
     } else {
         None
     };

@@ -2,9 +2,12 @@
 //!
 //! The clock is asked for by its schema: a `search_path` may put another one before it.
 
+use super::super::lease::{Due, condition};
 use super::super::session::{Ask, Declined};
 use super::code::{CLAIM_GONE, IN_TRANSACTION};
+use super::statement::Value as _;
 use crate::fast_check;
+use crate::outcome::Change;
 
 /// BEGIN, the witness and the lock, in one round trip.
 ///
@@ -177,7 +180,7 @@ pub(super) fn witness(table: &str) -> String {
 }
 
 /// `$1` is the attempt.
-const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
+pub(super) const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
 /// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
 /// that nothing but values stands between quotes.
@@ -187,4 +190,46 @@ pub(super) fn attempt_if_held(ask: &Ask) -> String {
         "(CASE WHEN strpos(current_setting($$idem.held$$,true),'{attempt}')>0 THEN '{attempt}' \
          ELSE current_setting($${CLAIM_GONE}$$) END)::uuid"
     )
+}
+
+/// Extends those of the leases whose record nobody has locked; names the attempts that it did. Found by
+/// its key twice: a row's place is its own in its partition only.
+pub(super) fn extend(table: &str, due: &[Due<'_>]) -> String {
+    let held = held(table, due);
+    format!(
+        "WITH clock AS MATERIALIZED (SELECT pg_catalog.clock_timestamp() AS now), \
+         free AS MATERIALIZED ({held} FOR UPDATE OF r SKIP LOCKED) \
+         UPDATE {table} AS r SET locked_until = clock.now + free.lasts * interval '1 microsecond' \
+         FROM free, clock WHERE r.namespace = free.namespace AND r.scope = free.scope AND r.key = free.key \
+         AND r.attempt_id = free.attempt_id RETURNING r.attempt_id"
+    )
+}
+
+/// Names those attempts of the leases that hold theirs.
+pub(super) fn held(table: &str, due: &[Due<'_>]) -> String {
+    format!(
+        "SELECT r.namespace, r.scope, r.key, r.attempt_id, due.lasts \
+         FROM (VALUES {}) AS due (namespace, scope, key, attempt_id, lasts) JOIN {table} AS r \
+         ON r.namespace = due.namespace AND r.scope = due.scope AND r.key = due.key \
+         WHERE r.attempt_id = due.attempt_id AND {}",
+        values(due),
+        condition(Change::Extend, "pg_catalog.clock_timestamp()"),
+    )
+}
+
+fn values(due: &[Due<'_>]) -> String {
+    let rows: Vec<_> = due
+        .iter()
+        .map(|due| {
+            format!(
+                "({}, {}, {}, {}, {})",
+                due.identity.namespace().literal(),
+                due.identity.scope().as_str().literal(),
+                due.identity.key().as_str().literal(),
+                due.attempt_id.as_uuid().literal(),
+                due.lasts.literal(),
+            )
+        })
+        .collect();
+    rows.join(", ")
 }

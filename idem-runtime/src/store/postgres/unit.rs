@@ -5,7 +5,9 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Fresh, Opened, Sealed, seal};
-use super::super::session::{Ask, CommitError, Declined, Entry, Held, Home, Seen, Session as _};
+use super::super::session::{
+    Ask, CommitError, Declined, Entry, Held, Home, Seen, Session as _, Spent,
+};
 use super::super::unbroken::Unbroken;
 use super::{code, fused, home, look, purge, sql, step};
 use crate::error::Error;
@@ -115,8 +117,13 @@ impl Backend for Postgres {
         Err(CommitError::RolledBack(code::fold_commit(error)))
     }
 
-    async fn sweep(conn: &mut PgConnection, table: &str, limit: u32) -> Result<Option<u64>, Error> {
-        purge::leading(conn, table, limit).await
+    async fn sweep(
+        conn: &mut PgConnection,
+        table: &str,
+        spent: Spent,
+        limit: u32,
+    ) -> Result<Option<u64>, Error> {
+        purge::leading(conn, table, spent, limit).await
     }
 
     fn is_momentary(error: &Error) -> bool {

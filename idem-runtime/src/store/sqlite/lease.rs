@@ -1,12 +1,12 @@
 //! Leases on SQLite: each write in a transaction of its own, flushed before it answers.
 
-use sqlx::sqlite::{Sqlite, SqliteConnection};
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    LeaseSession, LeaseStatements, Leased, Listed, Page, Plan, Terms, Write, condition, decided,
-    spent,
+    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Plan, Terms,
+    Write, condition, decided, lapsed, spent,
 };
 use super::super::session::{Ask, CommitError, Entry};
 use super::sql::{NOW, full, parts};
@@ -14,12 +14,16 @@ use super::{code, look_as_writer, row, sql, wrong_or};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::{Change, Lock};
+use crate::policy::Lease;
 use crate::record::{AttemptId, CODEC_JSON};
 
 const IDENTITY: &str = "namespace = ?1 AND scope = ?2 AND key = ?3";
 
 /// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
 const FULL: i64 = 2;
+
+/// The most leases that one statement extends: 1,000, of five values each.
+const AT_ONCE: usize = 1_000;
 
 impl LeaseSession for SqliteConnection {
     async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
@@ -49,17 +53,21 @@ impl LeaseSession for SqliteConnection {
         done
     }
 
-    async fn lapse(
-        &mut self,
-        table: &str,
-        namespace: &str,
-        operation: &str,
-        limit: u32,
-    ) -> Result<u64, CommitError> {
+    async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
         check(self)?;
         let level = make_durable(self, table).await.map_err(rolled_back)?;
-        let done = lapse(self, table, namespace, operation, limit).await;
+        let done = extend(self, table, due).await;
         restore(self, table, level).await;
+        done
+    }
+
+    async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
+        check(self)?;
+        let level = make_durable(self, overdue.table)
+            .await
+            .map_err(rolled_back)?;
+        let done = lapse(self, overdue).await;
+        restore(self, overdue.table, level).await;
         done
     }
 
@@ -95,6 +103,21 @@ impl LeaseSession for SqliteConnection {
         }
         Ok(listed)
     }
+
+    async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
+        let statement = format!(
+            "SELECT count(*) FROM {} WHERE namespace = ?1 AND status = 4",
+            full(table),
+        );
+        let found = sqlx::query_scalar(AssertSqlSafe(statement))
+            .bind(namespace)
+            .fetch_one(&mut *self)
+            .await;
+        match found {
+            Ok(found) => Ok(i64::unsigned_abs(found)),
+            Err(error) => Err(wrong_or(self, table, error).await),
+        }
+    }
 }
 
 impl LeaseStatements for SqliteConnection {
@@ -103,7 +126,7 @@ impl LeaseStatements for SqliteConnection {
         ask: &Ask,
         entry: &Entry<'_>,
         take_over: bool,
-        lease: i64,
+        lease: Lease,
     ) -> Result<bool, Error> {
         let table = full(&ask.table);
         let statement = if entry.replaces.is_some() {
@@ -115,14 +138,14 @@ impl LeaseStatements for SqliteConnection {
             format!(
                 "UPDATE {table} SET created_at = {NOW}, expires_at = 9223372036854775807, locked_until = {NOW} + ?4, \
                  attempt_id = ?5, attempt = ?6, status = ?7, fingerprint_version = ?8, codec = ?9, operation = ?10, \
-                 fingerprint = ?11, request = ?12, result = NULL, failure = NULL \
+                 fingerprint = ?11, request = ?12, result = NULL, failure = NULL, on_lapse = ?14 \
                  WHERE {IDENTITY} AND attempt_id = ?13 AND {guard}"
             )
         } else {
             format!(
                 "INSERT OR ABORT INTO {table} (namespace, scope, key, created_at, expires_at, locked_until, attempt_id, \
-                 attempt, status, fingerprint_version, codec, operation, fingerprint, request) \
-                 SELECT ?1, ?2, ?3, {NOW}, 9223372036854775807, {NOW} + ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 \
+                 attempt, status, fingerprint_version, codec, operation, fingerprint, request, on_lapse) \
+                 SELECT ?1, ?2, ?3, {NOW}, 9223372036854775807, {NOW} + ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14 \
                  WHERE ?13 IS NULL"
             )
         };
@@ -130,7 +153,7 @@ impl LeaseStatements for SqliteConnection {
             .bind(ask.identity.namespace())
             .bind(ask.identity.scope().as_str())
             .bind(ask.identity.key().as_str())
-            .bind(lease)
+            .bind(lease.micros())
             .bind(ask.attempt_id.as_uuid())
             .bind(entry.attempt)
             .bind(entry.status.code())
@@ -145,6 +168,7 @@ impl LeaseStatements for SqliteConnection {
             )
             .bind(entry.request)
             .bind(entry.replaces.map(AttemptId::as_uuid))
+            .bind(lease.on_lapse().code())
             .execute(self)
             .await;
         match result {
@@ -161,7 +185,11 @@ impl LeaseStatements for SqliteConnection {
         let set = match change {
             Change::Extend => format!(", locked_until = {NOW} + ?6"),
             Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
-            Change::Complete | Change::Fail | Change::Release | Change::Settle(_) => format!(
+            Change::Complete
+            | Change::Fail
+            | Change::Release
+            | Change::LapseReleased
+            | Change::Settle(_) => format!(
                 ", created_at = {NOW}, expires_at = {NOW} + ?6, locked_until = NULL, codec = {CODEC_JSON}, \
                  result = ?7, failure = ?8"
             ),
@@ -217,30 +245,79 @@ async fn alter(
     end(tx, done.map(|done| (done, done))).await
 }
 
-async fn lapse(
+/// Under the write lock no record is locked by anybody else: what is not extended is lost.
+async fn extend(
     conn: &mut SqliteConnection,
     table: &str,
-    namespace: &str,
-    operation: &str,
-    limit: u32,
-) -> Result<u64, CommitError> {
-    let full = full(table);
+    due: &[Due<'_>],
+) -> Result<Extended, CommitError> {
+    let mut tx = begin(conn).await?;
+    let mut extended = Ok(Extended::default());
+    for due in due.chunks(AT_ONCE) {
+        if let Ok(so_far) = &mut extended {
+            match extend_some(&mut tx, table, due).await {
+                Ok(more) => so_far.extended.extend(more),
+                Err(error) => extended = Err(error),
+            }
+        }
+    }
+    end(tx, extended.map(|extended| (extended, true))).await
+}
+
+async fn extend_some(
+    tx: &mut SqliteConnection,
+    table: &str,
+    due: &[Due<'_>],
+) -> Result<Vec<AttemptId>, Error> {
+    let values = vec!["(?, ?, ?, ?, ?)"; due.len()].join(", ");
     let statement = format!(
-        "UPDATE {full} SET status = {} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {full} \
+        "WITH due (namespace, scope, key, attempt_id, lasts) AS (VALUES {values}) \
+         UPDATE OR ABORT {} AS r SET locked_until = {NOW} + due.lasts FROM due \
+         WHERE r.namespace = due.namespace AND r.scope = due.scope AND r.key = due.key \
+         AND r.attempt_id = due.attempt_id AND r.{} RETURNING attempt_id",
+        full(table),
+        condition(Change::Extend, NOW),
+    );
+    let mut query = sqlx::query(AssertSqlSafe(statement)).persistent(false);
+    for due in due {
+        query = query
+            .bind(due.identity.namespace())
+            .bind(due.identity.scope().as_str())
+            .bind(due.identity.key().as_str())
+            .bind(due.attempt_id.as_uuid())
+            .bind(due.lasts);
+    }
+    let rows = match query.fetch_all(&mut *tx).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(wrong_or(tx, table, error).await),
+    };
+    let id = |row: &SqliteRow| row.try_get("attempt_id").map(AttemptId::from_uuid);
+    rows.iter()
+        .map(id)
+        .collect::<Result<_, _>>()
+        .map_err(code::fold)
+}
+
+async fn lapse(conn: &mut SqliteConnection, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
+    let full = full(overdue.table);
+    let statement = format!(
+        "UPDATE {full} SET {} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {full} \
          WHERE namespace = ?1 AND operation = ?2 AND {} ORDER BY locked_until LIMIT ?3)",
-        Change::Lapse.to().code(),
+        lapsed(&format!("{NOW} + ?4"), "?5"),
         condition(Change::Lapse, NOW),
     );
     let mut tx = begin(conn).await?;
     let done = sqlx::query(AssertSqlSafe(statement))
-        .bind(namespace)
-        .bind(operation)
-        .bind(limit)
+        .bind(overdue.namespace)
+        .bind(overdue.operation)
+        .bind(overdue.limit)
+        .bind(overdue.retention)
+        .bind(overdue.becomes.as_uuid())
         .execute(&mut *tx)
         .await;
     let done = match done {
         Ok(done) => Ok((done.rows_affected(), true)),
-        Err(error) => Err(wrong_or(&mut tx, table, error).await),
+        Err(error) => Err(wrong_or(&mut tx, overdue.table, error).await),
     };
     end(tx, done).await
 }
@@ -290,21 +367,19 @@ async fn make_durable(conn: &mut SqliteConnection, table: &str) -> Result<Option
     if level >= FULL {
         return Ok(None);
     }
-    set_level(conn, schema, FULL).await?;
+    // It fails plainly inside a transaction, and the driver need not know of one.
+    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {FULL}"));
+    conn.execute(statement).await.map_err(code::fold_begin)?;
     Ok(Some(level))
 }
 
 async fn restore(conn: &mut SqliteConnection, table: &str, level: Option<i64>) {
     if let Some(level) = level {
         // A connection that stays more durable than it was asked to be harms nobody.
-        let _ = set_level(conn, parts(table).0, level).await;
+        let (schema, _) = parts(table);
+        let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
+        let _ = conn.execute(statement).await;
     }
-}
-
-async fn set_level(conn: &mut SqliteConnection, schema: &str, level: i64) -> Result<(), Error> {
-    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
-    conn.execute(statement).await.map_err(code::fold)?;
-    Ok(())
 }
 
 fn rolled_back(error: Error) -> CommitError {

@@ -27,7 +27,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::row;
 use super::running::{Refused, Running};
-use super::session::{Ask, Entry, Held, Seen, Session, Written, sealed::Sealed};
+use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFault};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
@@ -115,8 +115,8 @@ impl Session for SqliteConnection {
         self.unmark(&held, false).await
     }
 
-    async fn purge(&mut self, table: &str, limit: u32) -> Result<u64, Error> {
-        let done = sqlx::query(AssertSqlSafe(sql::purge(table)))
+    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
+        let done = sqlx::query(AssertSqlSafe(sql::purge(table, spent)))
             .bind(limit)
             .execute(&mut *self)
             .await;

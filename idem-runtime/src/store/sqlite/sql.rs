@@ -1,5 +1,7 @@
 //! Every statement's text. Only a checked table name is ever spliced in.
 
+use super::super::session::Spent;
+
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
 /// finer).
 pub(super) const NOW: &str =
@@ -97,11 +99,15 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     )
 }
 
-/// One batch of what has expired; leases and unknown outcomes are not touched.
-pub(super) fn purge(table: &str) -> String {
+/// One batch of what is spent; leases are not touched.
+pub(super) fn purge(table: &str, spent: Spent) -> String {
+    let (statuses, column, ago) = match spent {
+        Spent::Expired => ("1, 2, 5", "expires_at", 0),
+        Spent::Unknown(ago) => ("4", "locked_until", ago),
+    };
     let table = full(table);
     format!(
         "DELETE FROM {table} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {table} \
-         WHERE status IN (1, 2, 5) AND expires_at <= {NOW} ORDER BY expires_at LIMIT ?1)"
+         WHERE status IN ({statuses}) AND {column} <= {NOW} - {ago} ORDER BY {column} LIMIT ?1)"
     )
 }

@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transactio
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Home, Seen, Session as _};
+use super::super::session::{Ask, CommitError, Home, Seen, Session as _, Spent};
 use super::{code, enter, look, look_as_writer};
 use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
@@ -141,10 +141,11 @@ impl Backend for Sqlite {
     async fn sweep(
         conn: &mut SqliteConnection,
         table: &str,
+        spent: Spent,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
         // One statement, and so one transaction: the write lock is the lead.
-        match conn.purge(table, limit).await {
+        match conn.purge(table, spent, limit).await {
             Ok(rows) => Ok(Some(rows)),
             Err(Error::Busy(_)) => Ok(None),
             Err(error) => Err(error),

@@ -45,6 +45,13 @@ impl Subject for Memory {
             .count()
     }
 
+    async fn view(&self) -> (bool, bool) {
+        let rows = self.0.rows();
+        let request = rows.first().and_then(|(_, row)| row.request.clone());
+        let is_empty = request.as_ref().is_some_and(Vec::is_empty);
+        (request.is_some() && !is_empty, is_empty)
+    }
+
     async fn age(&self, by: Duration) {
         self.0.edit(|_, row| {
             row.created_at = shift(row.created_at, -micros(by));

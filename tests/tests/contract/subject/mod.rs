@@ -41,6 +41,8 @@ pub(crate) trait Subject: Sized {
     async fn count(&self) -> usize;
     /// Moves the times of every record into the past.
     async fn age(&self, by: Duration);
+    /// Whether the view for operators shows a request, and says that it was too large to be kept.
+    async fn view(&self) -> (bool, bool);
     /// Changes the record of one key past all checks.
     async fn edit(&self, key: &str, edit: Edit<'_>);
     /// Does to `key`, in the transaction of `conn`, what a rival would that no lock kept away: writes a record that

@@ -91,6 +91,17 @@ impl Subject for MySql {
         usize::try_from(count).expect("a count")
     }
 
+    async fn view(&self) -> (bool, bool) {
+        let (shown, too_large): (i64, i64) = sqlx::query_as(
+            "SELECT CAST(request IS NOT NULL AS SIGNED), CAST(request_too_large AS SIGNED) \
+             FROM idem_record_readable",
+        )
+        .fetch_one(&mut self.connect().await)
+        .await
+        .expect("the server answers");
+        (shown == 1, too_large == 1)
+    }
+
     async fn age(&self, by: Duration) {
         let by = by.as_micros();
         self.run(&format!(

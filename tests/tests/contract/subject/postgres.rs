@@ -143,6 +143,13 @@ impl<W: Way> Subject for On<W> {
         usize::try_from(count).expect("a count")
     }
 
+    async fn view(&self) -> (bool, bool) {
+        sqlx::query_as("SELECT request IS NOT NULL, request_too_large FROM idem_record_readable")
+            .fetch_one(&mut self.aside().await)
+            .await
+            .expect("the server answers")
+    }
+
     async fn age(&self, by: Duration) {
         sqlx::query(
             "UPDATE idem_record SET created_at = created_at - $1 * interval '1 second', \

@@ -61,6 +61,15 @@ macro_rules! subject {
                 usize::try_from(count).expect("a count")
             }
 
+            async fn view(&self) -> (bool, bool) {
+                sqlx::query_as(
+                    "SELECT request IS NOT NULL, request_too_large FROM idem_record_readable",
+                )
+                .fetch_one(&mut self.connect().await)
+                .await
+                .expect("the file can be read")
+            }
+
             async fn age(&self, by: Duration) {
                 age(&mut self.connect().await, by).await;
             }

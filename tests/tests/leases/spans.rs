@@ -1,0 +1,83 @@
+//! What of its caller's surroundings a run has.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::{Error, Operation};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Instrument as _, Metadata, Span, Subscriber};
+use tracing_core::span::Current;
+
+use crate::desk::fresh_key;
+use crate::home::{Home as _, Sqlite};
+
+type Entered = Vec<(u64, &'static Metadata<'static>)>;
+
+thread_local! {
+    static MADE: RefCell<Entered> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Entered> = const { RefCell::new(Vec::new()) };
+}
+
+/// Knows which span this thread is in.
+#[derive(Default)]
+struct Spans(AtomicU64);
+
+impl Subscriber for Spans {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == module_path!()
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let id = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        MADE.with_borrow_mut(|made| made.push((id, attributes.metadata())));
+        Id::from_u64(id)
+    }
+
+    fn enter(&self, id: &Id) {
+        let id = id.into_u64();
+        let made = MADE.with_borrow(|made| made.iter().find(|made| made.0 == id).copied());
+        ENTERED.with_borrow_mut(|entered| entered.extend(made));
+    }
+
+    fn exit(&self, _: &Id) {
+        ENTERED.with_borrow_mut(Vec::pop);
+    }
+
+    fn current_span(&self) -> Current {
+        let current = ENTERED.with_borrow(|entered| entered.last().copied());
+        current.map_or_else(Current::none, |(id, metadata)| {
+            Current::new(Id::from_u64(id), metadata)
+        })
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+}
+
+tokio::task_local! {
+    static TENANT: u8;
+}
+
+// On one thread, whose subscriber this is.
+#[tokio::test(flavor = "current_thread")]
+async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
+    const NOTE: Operation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
+    let home = Sqlite::open().await;
+    let (pool, key) = (home.pool(), fresh_key());
+    let _guard = tracing::subscriber::set_default(Spans::default());
+    let span = tracing::info_span!("request");
+    let call = NOTE.run_leased(&pool, &key, &1, |_| async {
+        // Also after it has given way.
+        tokio::task::yield_now().await;
+        let current = Span::current().id().map(|id| id.into_u64());
+        Ok::<_, Error>((current, TENANT.try_with(|tenant| *tenant).is_ok()))
+    });
+    let seen = TENANT.scope(7, call).instrument(span.clone()).await;
+    let seen = seen.expect("it ran").into_inner();
+    assert_eq!(seen, (span.id().map(|id| id.into_u64()), false));
+    assert!(seen.0.is_some());
+}

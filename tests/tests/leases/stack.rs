@@ -1,0 +1,77 @@
+//! Bodies that hold much across an await, on stacks that are small.
+
+#![expect(
+    clippy::large_futures,
+    clippy::large_stack_arrays,
+    reason = "what they hold is what this is about"
+)]
+
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::{Attempt, Error, IdempotencyKey, Operation, idempotent};
+use sqlx::SqlitePool;
+
+use crate::desk::fresh_key;
+use crate::home::{Home as _, Sqlite};
+
+/// What a body holds, in bytes.
+const HELD: usize = 256 * 1024;
+
+/// A stack on which a task that is merely spawned holds as much.
+const STACK: usize = 1024 * 1024;
+
+async fn hold() -> u8 {
+    let held = [1_u8; HELD];
+    tokio::task::yield_now().await;
+    held.iter().fold(0, |sum, byte| sum ^ byte)
+}
+
+#[idempotent(
+    namespace = "mail",
+    operation = "large",
+    lease = "5m",
+    on_lapse = "retry"
+)]
+async fn large(attempt: &Attempt, key: &IdempotencyKey) -> Result<u8, Error> {
+    assert!(attempt.number() == 1 && !key.as_str().is_empty());
+    Ok(hold().await)
+}
+
+async fn run_large(pool: SqlitePool) -> u8 {
+    const LARGE: Operation =
+        Operation::new("mail", "large").lease(Duration::from_mins(5), OnLapse::Retry);
+    let sum = LARGE
+        .run_leased(&pool, &fresh_key(), &1, |_| async {
+            Ok::<_, Error>(hold().await)
+        })
+        .await;
+    *sum.expect("it ran")
+}
+
+/// Runs it on a worker with that stack, where an overflow ends the process.
+fn on_a_small_stack<F>(task: impl FnOnce(SqlitePool) -> F) -> u8
+where
+    F: Future<Output = u8> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let home = runtime.block_on(Sqlite::open());
+    let run = runtime.spawn(task(home.pool()));
+    runtime.block_on(run).expect("no panic")
+}
+
+#[test]
+fn a_leased_body_holds_as_much_across_an_await_as_a_spawned_task_on_the_same_stack() {
+    assert_eq!(on_a_small_stack(|_| hold()), 0);
+    assert_eq!(on_a_small_stack(run_large), 0);
+    let by_attribute = async |pool: SqlitePool| {
+        let sum = large(&pool, &fresh_key()).await;
+        *sum.expect("it ran")
+    };
+    assert_eq!(on_a_small_stack(by_attribute), 0);
+}

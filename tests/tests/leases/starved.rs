@@ -1,0 +1,246 @@
+//! Leases of a pool that has no connection to spare, and of many runs at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
+use idem_runtime::{Operation, Replayable};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
+
+use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
+use crate::home::{Home, MySql, Postgres};
+
+const BRIEF: Operation =
+    Operation::new("mail", "brief").lease(Duration::from_secs(1), OnLapse::Retry);
+
+/// More than two leases' worth of heartbeats.
+const SEVERAL: usize = 8;
+
+type Run = JoinHandle<Result<Replayable<Sent>, MailError>>;
+
+fn begin<Db: idem_runtime::store::LeaseBackend>(pool: &Pool<Db>, desk: &Desk) -> Run {
+    let (pool, desk, key) = (pool.clone(), desk.clone(), fresh_key());
+    tokio::spawn(async move {
+        BRIEF
+            .run_leased(&pool, &key, &1, move |attempt| async move {
+                desk.deliver(&attempt).await
+            })
+            .await
+    })
+}
+
+/// Takes every connection that the pool may have.
+async fn exhaust<Db: Database>(pool: &Pool<Db>) -> Vec<PoolConnection<Db>> {
+    let mut all = Vec::new();
+    for _ in 0..pool.options().get_max_connections() {
+        all.push(pool.acquire().await.expect("a connection"));
+    }
+    all
+}
+
+pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connection<H: Home>() {
+    let (home, desk) = (H::open().await, Desk::new(&[Then::Wait]));
+    let pool = home.pool();
+    let run = begin(&pool, &desk);
+    let attempt = desk.reached().await;
+    let bodies = exhaust(&pool).await;
+    let mut ends = BTreeSet::new();
+    while ends.len() < SEVERAL {
+        ends.extend(home.ends().await);
+        assert!(!attempt.is_lost(), "after {}", ends.len());
+    }
+    desk.open();
+    let sent = run.await.expect("no panic").expect("it is recorded");
+    assert_eq!((sent.number, sent.replayed()), (1, false));
+    assert_eq!(home.only_status().await, 1);
+    drop(bodies);
+}
+
+pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>() {
+    const LASTING: Operation =
+        Operation::new("mail", "lasting").lease(Duration::from_secs(3), OnLapse::Retry);
+    const LEASES: usize = 60;
+    let (home, desk) = (H::open().await, Desk::new(&[Then::Wait; LEASES]));
+    let mut runs = JoinSet::new();
+    for _ in 0..LEASES {
+        let (pool, desk, key) = (home.pool(), desk.clone(), fresh_key());
+        runs.spawn(async move {
+            let body = async move |attempt| desk.deliver(&attempt).await;
+            LASTING.run_leased(&pool, &key, &1, body).await
+        });
+    }
+    for _ in 0..LEASES {
+        desk.reached().await;
+    }
+    let claimed = home.ends().await;
+    assert_eq!(claimed.len(), LEASES);
+    let extended = loop {
+        let ends = home.ends().await;
+        if ends
+            .iter()
+            .zip(&claimed)
+            .all(|(end, claimed)| end != claimed)
+        {
+            break ends;
+        }
+    };
+    let statements = extended.iter().collect::<BTreeSet<_>>().len();
+    assert!(statements <= LEASES / 4, "{statements} for {LEASES} leases");
+    for _ in 0..LEASES {
+        desk.open();
+    }
+    while let Some(run) = runs.join_next().await {
+        run.expect("no panic").expect("it is recorded");
+    }
+}
+
+/// Two leases, the record of the first locked by `conn`; both live on.
+macro_rules! beside_a_locked_record {
+    ($home:expr, $conn:expr, $($lock:literal),+) => {{
+        let (home, mut conn) = ($home, $conn);
+        let desk = Desk::new(&[Then::Wait, Then::Wait]);
+        let runs = [begin(&home.pool(), &desk), begin(&home.pool(), &desk)];
+        let attempts = [desk.reached().await, desk.reached().await];
+        let claimed = home.ends().await;
+        for lock in [$($lock),+] {
+            conn.execute(lock).await.expect("locked");
+        }
+        let mut ends = BTreeSet::new();
+        while ends.len() < SEVERAL {
+            ends.insert(home.ends().await[1]);
+        }
+        conn.execute("ROLLBACK").await.expect("ended");
+        let alive = attempts.iter().filter(|attempt| !attempt.is_lost());
+        assert!(alive.count() >= 1);
+        // Nobody has taken the locked one either: it is extended as soon as it can be.
+        while home.ends().await[0] == claimed[0] {}
+        for _ in &runs {
+            desk.open();
+        }
+        for run in runs {
+            run.await.expect("no panic").expect("it is recorded");
+        }
+        conn.close().await.expect("it answers");
+    }};
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_record_lapses_no_other_lease_on_postgres() {
+    let home = Postgres::open().await;
+    let conn = home.database.connect().await;
+    beside_a_locked_record!(
+        home,
+        conn,
+        "BEGIN",
+        "SELECT key FROM idem_record ORDER BY key LIMIT 1 FOR UPDATE"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_record_lapses_no_other_lease_on_mysql() {
+    let home = MySql::open().await;
+    let conn = home.database.connect().await;
+    beside_a_locked_record!(
+        home,
+        conn,
+        "SET @first = (SELECT min(`key`) FROM idem_record)",
+        "START TRANSACTION",
+        // By its whole key: no other record is locked.
+        "SELECT 1 FROM idem_record WHERE namespace = 'mail' AND scope = '' AND `key` = @first FOR UPDATE"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
+    let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait, Then::Wait]));
+    let runs = [begin(&home.pool, &desk), begin(&home.pool, &desk)];
+    for _ in &runs {
+        desk.reached().await;
+    }
+    let mut conn = home.database.connect().await;
+    conn.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '23514'; END $$; \
+         DO $$ BEGIN EXECUTE format('CREATE TRIGGER refuse BEFORE UPDATE ON idem_record FOR EACH ROW \
+         WHEN (OLD.key = %L AND NEW.status = 3) EXECUTE FUNCTION refuse()', \
+         (SELECT min(key COLLATE \"C\") FROM idem_record)); END $$",
+    )
+    .await
+    .expect("made");
+    let mut ends = BTreeSet::new();
+    while ends.len() < SEVERAL {
+        ends.insert(home.ends().await[1]);
+    }
+    for _ in &runs {
+        desk.open();
+    }
+    for run in runs {
+        run.await.expect("no panic").expect("it is recorded");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heartbeats_have_a_connection_made_as_the_pool_makes_its_own_and_gone_with_the_last_lease()
+{
+    let home = Postgres::open().await;
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .after_connect(move |conn, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async move {
+                conn.execute("SET application_name = 'hooked'").await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(home.database.options().clone());
+    let desk = Desk::new(&[Then::Wait, Then::Wait]);
+    let runs = [begin(&pool, &desk), begin(&pool, &desk)];
+    let attempts = [desk.reached().await, desk.reached().await];
+    let body = pool.acquire().await.expect("a connection");
+    assert_eq!(made.load(Ordering::SeqCst), 1);
+    for attempt in &attempts {
+        attempt.heartbeat().await.expect("it is ours");
+    }
+    assert_eq!(made.load(Ordering::SeqCst), 2);
+    let mut observer = home.database.observer().await;
+    let hooked = |count| {
+        format!(
+            "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+             AND application_name = 'hooked') = {count}"
+        )
+    };
+    observer.until(&hooked(2)).await;
+    drop(body);
+    for _ in &runs {
+        desk.open();
+    }
+    for run in runs {
+        run.await.expect("no panic").expect("it is recorded");
+    }
+    observer.until(&hooked(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_waited_for_a_connection_has_its_whole_lease() {
+    let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait]));
+    let pool = home.database.pool(1);
+    let body = pool.acquire().await.expect("a connection");
+    let began = Instant::now();
+    let run = begin(&pool, &desk);
+    // Longer than the lease.
+    while began.elapsed() < Duration::from_millis(1100) {
+        assert!(home.ends().await.is_empty());
+    }
+    drop(body);
+    let attempt = desk.reached().await;
+    assert!(!attempt.is_lost());
+    desk.open();
+    run.await.expect("no panic").expect("it is recorded");
+}
