@@ -10,3 +10,4 @@ mod nesting;
 mod rivals;
 mod sessions;
 mod slow;
+mod undone;

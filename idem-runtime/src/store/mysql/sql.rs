@@ -26,6 +26,14 @@ pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 /// Whether the server takes no writes, also from those who may write all the same.
 const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) AS read_only";
 
+/// Whether what is written now is held back until a COMMIT. MySQL cannot say, and counts as if.
+///
+/// Galera undoes a transaction for the sake of another node's. Where that befalls a `SAVEPOINT`, a `SET`
+/// or a `DO` among several statements of one message, MariaDB (10.11) reports success, and runs the rest
+/// of the message, and whatever comes after it, outside any transaction. A statement that reads a table
+/// or returns rows fails then, as it should.
+const OPEN: &str = "(1 /*M! AND (@@in_transaction OR NOT @@autocommit) */) AS open";
+
 /// The record's columns, and whether a placeholder is of this very session.
 const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, \
      r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, \
@@ -109,7 +117,7 @@ fn look_locking(ask: &Ask, wait: Wait) -> String {
 /// One row always: the clock, and the record's columns or nulls.
 fn look(ask: &Ask, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} {lock}",
+        "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} {lock}",
         ask.table,
         is_it("r.", &ask.identity)
     )
@@ -136,10 +144,11 @@ pub(super) fn claim(ask: &Ask) -> String {
     )
 }
 
-/// The table's definition, and the clock: two rows.
+/// The table's definition, and the clock and whether the transaction still stands: two rows. After the
+/// savepoint, which may hide that it does not.
 pub(super) fn facts(ask: &Ask) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}",
+        "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}",
         definition(&ask.table)
     )
 }
