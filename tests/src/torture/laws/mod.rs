@@ -52,7 +52,7 @@ struct Key<'e> {
 type Law = fn(&Evidence<'_>) -> Vec<String>;
 
 /// Every law.
-const LAWS: [(&str, Law); 17] = [
+const LAWS: [(&str, Law); 18] = [
     ("every_call_is_answered", every_call_is_answered),
     ("no_answer_is_forbidden", no_answer_is_forbidden),
     ("a_key_has_one_effect_at_most", a_key_has_one_effect_at_most),
@@ -91,6 +91,10 @@ const LAWS: [(&str, Law); 17] = [
         order_numbers_are_unique_and_without_gaps,
     ),
     ("nothing_is_stuck_in_flight", nothing_is_stuck_in_flight),
+    (
+        "nothing_that_commit_refused_remains",
+        nothing_that_commit_refused_remains,
+    ),
 ];
 
 /// Every breach of every law; none if all hold.
@@ -373,4 +377,14 @@ fn nothing_is_stuck_in_flight(evidence: &Evidence<'_>) -> Vec<String> {
         ));
     }
     broken
+}
+
+fn nothing_that_commit_refused_remains(evidence: &Evidence<'_>) -> Vec<String> {
+    evidence.keys(|key| {
+        let told = key.successes.iter().map(|(_, done, _)| *done);
+        let left = key.effects.iter().map(|effect| effect.done);
+        let mut all = told.chain(left).chain(key.recorded());
+        let refused = all.find(|done| done.run < 0)?;
+        Some(format!("was answered, or has left, {refused:?}"))
+    })
 }

@@ -181,6 +181,7 @@ breaches! {
     };
     order_numbers_are_unique_and_without_gaps: |_, tables| tables.counter = 2;
     nothing_is_stuck_in_flight: |_, tables| tables.unfinished = 1;
+    nothing_that_commit_refused_remains: |_, tables| tables.effects[0].done.run = -100;
 }
 
 #[test]
