@@ -18,6 +18,7 @@ use super::calls::{Call, Done, Fate, Refused};
 use super::engine::Engine;
 use super::handlers::{Asking, Bank, ON_PURPOSE};
 use super::history::{Answer, Event, Log};
+use super::notices::{Lapse, Outside, fill, notify};
 use super::planted::{Planted, answer};
 use super::{Fault, choice};
 
@@ -127,6 +128,19 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
             log,
         };
         callers.spawn(caller.work(answered));
+    }
+    // Beside them, as long as they call. One client in four is short of connections.
+    let mut beside = JoinSet::new();
+    for lapse in [Lapse::Unknown, Lapse::Retry] {
+        let outside = Outside::beside(&errand.logs);
+        let seed = choice(errand.seed, errand.client);
+        beside.spawn(notify(bank.clone(), outside, lapse, seed, errand.planted));
+    }
+    if errand.client % 4 == 1 {
+        beside.spawn(async move {
+            fill(bank).await;
+            Ok(())
+        });
     }
     while let Some(outcome) = callers.join_next().await {
         outcome??;

@@ -2,11 +2,14 @@
 //!
 //! Their statements are whole texts, of names and integers only, which every dialect reads alike.
 
+use std::time::Duration;
+
 use idem_runtime::{Error, IdempotencyKey};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::calls::{Asked, Done, Fate, Refused, What};
+use super::notices::{Lapse, Outside};
 
 /// The write of a body for which COMMIT is refused.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +134,18 @@ pub trait Bank: Clone + Send + Sync + 'static {
     /// The recorded result of a key, whatever was asked for.
     fn recorded(&self, key: &str) -> impl Future<Output = Result<Option<Done>, Refused>> + Send;
 
+    /// Calls the leased handler of this policy.
+    fn notify(
+        &self,
+        key: &IdempotencyKey,
+        lapse: Lapse,
+        outside: Outside,
+        work: Duration,
+    ) -> impl Future<Output = Result<(), Refused>> + Send;
+
+    /// Keeps one of the pool's connections, in a transaction.
+    fn hold(&self, time: Duration) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// The effect, in a transaction of its own, with a record in the same transaction or without. Of
     /// the fates only the refusal at COMMIT is heeded, and then ignored.
     fn act(
@@ -162,11 +177,16 @@ macro_rules! bank {
         mod annotated {
             use idem_runtime::{IdempotencyKey, idempotent};
 
+            use std::time::Duration;
+
+            use tokio::time::sleep;
+
             use super::*;
             use crate::torture::calls::{Fate, What};
             use crate::torture::handlers::{
                 Asking, Bank, Doom, ON_PURPOSE, fresh_run, loose_record, named, number_of, writes,
             };
+            use crate::torture::notices::{Lapse, Outside, notify_again, notify_once};
 
             /// The effect.
             async fn write(
@@ -306,6 +326,26 @@ macro_rules! bank {
                     Ok(found
                         .flatten()
                         .and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+                }
+
+                async fn notify(
+                    &self,
+                    key: &IdempotencyKey,
+                    lapse: Lapse,
+                    outside: Outside,
+                    work: Duration,
+                ) -> Result<(), Refused> {
+                    let sent = match lapse {
+                        Lapse::Unknown => notify_once(self, key, outside, work).await?,
+                        Lapse::Retry => notify_again(self, key, outside, work).await?,
+                    };
+                    Ok(sent.into_inner())
+                }
+
+                async fn hold(&self, time: Duration) -> Result<(), sqlx::Error> {
+                    let tx = self.begin().await?;
+                    sleep(time).await;
+                    tx.rollback().await
                 }
 
                 async fn act(

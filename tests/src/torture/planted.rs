@@ -17,6 +17,8 @@ pub enum Planted {
     MismatchSkipped,
     /// A COMMIT that is refused is taken for one that was executed.
     RefusalIgnored,
+    /// An effect outside the database is made without a lease.
+    LeaseIgnored,
 }
 
 impl Planted {
@@ -28,6 +30,7 @@ impl Planted {
             Self::RecordAfter,
             Self::MismatchSkipped,
             Self::RefusalIgnored,
+            Self::LeaseIgnored,
         ]
         .into_iter()
         .find(|planted| format!("{planted:?}") == name)
@@ -46,7 +49,7 @@ pub async fn answer<B: Bank>(
     let Asking {
         key, asked, fate, ..
     } = &asking;
-    if planted == Planted::Nothing {
+    if matches!(planted, Planted::Nothing | Planted::LeaseIgnored) {
         return bank.call(asking).await;
     }
     if let Some(done) = bank.recorded(key).await? {
@@ -61,8 +64,9 @@ pub async fn answer<B: Bank>(
             let done = bank.act(key, *asked, false, Fate::Succeeds).await?;
             bank.note(key, *asked, done).await
         }
-        Planted::Nothing | Planted::MismatchSkipped | Planted::RefusalIgnored => {
-            bank.call(asking).await
-        }
+        Planted::Nothing
+        | Planted::MismatchSkipped
+        | Planted::RefusalIgnored
+        | Planted::LeaseIgnored => bank.call(asking).await,
     }
 }

@@ -97,6 +97,15 @@ macro_rules! torture {
             }
 
             #[tokio::test(flavor = "multi_thread")]
+            async fn an_effect_without_its_lease_is_caught() {
+                is_caught::<$engine>(
+                    Planted::LeaseIgnored,
+                    "under_unknown_an_effect_outside_happens_once_at_most",
+                )
+                .await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
             async fn a_fast_path_without_the_comparison_is_caught() {
                 is_caught::<$engine>(
                     Planted::MismatchSkipped,
