@@ -7,7 +7,7 @@
 //! - [`sqlite::Sqlite`] is a database file of its own.
 //! - [`torture`] is a client under a nemesis, and the checker of what is left.
 //! - [`gate::Gate`] stops a body, [`proxy::Proxy`] a COMMIT, and [`cut::cut`] a future, where a test
-//!   wants it.
+//!   wants it; [`rewrite::Rewrite`] replaces a statement on its way.
 //!
 //! Everything that goes wrong here panics with the reason: a test that cannot have its database
 //! has failed, and is never skipped.
@@ -17,6 +17,7 @@ pub mod gate;
 pub mod mysql;
 pub mod postgres;
 pub mod proxy;
+pub mod rewrite;
 pub mod settings;
 pub mod sqlite;
 pub mod torture;

@@ -9,7 +9,7 @@ use idem_tests::torture::Fault;
 use idem_tests::torture::arena::{self, Plan};
 use idem_tests::torture::client::{self, Errand};
 use idem_tests::torture::engine::{Engine, NAMES};
-use idem_tests::torture::handlers::Planted;
+use idem_tests::torture::planted::Planted;
 use idem_tests::torture::report::{Report, keep};
 
 const USAGE: &str = "\

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPool};
-use sqlx::{Connection as _, Executor as _, MySqlConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySqlConnection};
 use tokio::time::interval;
 
 use super::payments::{Paid, Pay, PayError, pay};
@@ -79,9 +79,17 @@ impl Chain {
 
     /// A connection whose reads see all that any node has committed.
     async fn in_step(&self, node: usize) -> MySqlConnection {
-        let mut connection = self.connect(node).await;
+        // The database itself may not have come there yet.
+        let options = self.options(node).database("mysql");
+        let mut connection = MySqlConnection::connect_with(&options)
+            .await
+            .expect("the node answers");
+        let catch_up = format!(
+            "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM user; USE `{}`; SELECT count(*) FROM idem_record",
+            self.shop.database.name()
+        );
         connection
-            .execute("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM idem_record")
+            .execute(sqlx::raw_sql(AssertSqlSafe(catch_up)))
             .await
             .expect("the node is in step");
         connection

@@ -15,10 +15,10 @@ use tokio::time::{sleep, timeout};
 use super::Fault;
 use super::client::{CALLERS, Errand};
 use super::engine::{Engine, Tables};
-use super::handlers::Planted;
 use super::history::History;
 use super::laws::{Violation, violations};
 use super::nemesis::{Blow, HOLD, blow};
+use super::planted::Planted;
 
 /// Clients at a time.
 pub const CLIENTS: u64 = 4;

@@ -38,7 +38,7 @@ pub struct Asked {
 /// A result: which run of the body made it, and the order's number if it is one.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Done {
-    /// Random, so that no two runs share it.
+    /// Random, so that no two runs share it; below zero if COMMIT is to refuse it.
     pub run: i64,
     /// From the counter.
     pub number: Option<i64>,
@@ -92,6 +92,8 @@ pub enum Fate {
     BankDown,
     /// Panics, after its writes.
     Panics,
+    /// Succeeds, after a write for which COMMIT is refused.
+    RefusedAtCommit,
 }
 
 /// How the handler is called.
@@ -150,6 +152,7 @@ impl Call {
         match choice(seed ^ tried, place * 8 + 4) % 24 {
             0..=2 => Fate::BankDown,
             3 => Fate::Panics,
+            4 | 5 => Fate::RefusedAtCommit,
             _ => Fate::Succeeds,
         }
     }

@@ -14,10 +14,12 @@ use idem_runtime::{Error, fast_check};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::calls::{Call, Refused};
+use super::calls::{Call, Done, Fate, Refused};
 use super::engine::Engine;
-use super::handlers::{Asking, Bank, ON_PURPOSE, Planted, answer};
+use super::handlers::{Asking, Bank, ON_PURPOSE};
 use super::history::{Answer, Event, Log};
+use super::notices::{Lapse, Outside, fill, notify};
+use super::planted::{Planted, answer};
 use super::{Fault, choice};
 
 /// Callers in one client.
@@ -127,6 +129,19 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
         };
         callers.spawn(caller.work(answered));
     }
+    // Beside them, as long as they call. One client in four is short of connections.
+    let mut beside = JoinSet::new();
+    for lapse in [Lapse::Unknown, Lapse::Retry] {
+        let outside = Outside::beside(&errand.logs);
+        let seed = choice(errand.seed, errand.client);
+        beside.spawn(notify(bank.clone(), outside, lapse, seed, errand.planted));
+    }
+    if errand.client % 4 == 1 {
+        beside.spawn(async move {
+            fill(bank).await;
+            Ok(())
+        });
+    }
     while let Some(outcome) = callers.join_next().await {
         outcome??;
     }
@@ -179,11 +194,12 @@ impl<B: Bank> Caller<B> {
 
     /// One try: an answer, or what became of it.
     async fn once(&self, key: &str, call: Call, place: u64, tried: u64) -> Result<Answer, String> {
+        let fate = call.fate(self.seed, place, tried);
         let asking = Asking {
             key: key.to_owned(),
             asked: call.asked,
             way: call.way,
-            fate: call.fate(self.seed, place, tried),
+            fate,
         };
         let (bank, planted) = (self.bank.clone(), self.errand.planted);
         let patience = Call::patience(self.seed, place, tried);
@@ -198,7 +214,7 @@ impl<B: Bank> Caller<B> {
             return Err("dropped: no answer in time".to_owned());
         };
         match outcome {
-            Ok(Some(outcome)) => told(outcome),
+            Ok(Some(outcome)) => told(outcome, fate),
             Ok(None) => Err("dropped: the caller lost patience".to_owned()),
             Err(error) if on_purpose(&error) => Err("the body panicked".to_owned()),
             Err(error) => Ok(Answer::Forbidden(format!("{error}"))),
@@ -223,12 +239,18 @@ async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output
     .await
 }
 
-fn told(outcome: Result<(super::calls::Done, bool), Refused>) -> Result<Answer, String> {
+fn told(outcome: Result<(Done, bool), Refused>, fate: Fate) -> Result<Answer, String> {
     match outcome {
         Ok((done, replayed)) => Ok(Answer::Done { done, replayed }),
         Err(Refused::Declined { amount }) => Ok(Answer::Declined { amount }),
         Err(Refused::Idempotency(Error::Mismatch(_))) => Ok(Answer::Mismatch),
         Err(Refused::Idempotency(error)) if error.is_retryable() => Err(name(&error)),
+        // As its body had it; the COMMIT of any other is not to be refused.
+        Err(Refused::Idempotency(error @ Error::CommitFailed(_)))
+            if fate == Fate::RefusedAtCommit =>
+        {
+            Err(name(&error))
+        }
         Err(Refused::Idempotency(error)) => Ok(Answer::Forbidden(format!("{error:?}"))),
         // Whatever befalls the body's own statements and the caller's own COMMIT.
         Err(Refused::Database(_)) => Err("the database failed in the caller's own part".to_owned()),

@@ -1,38 +1,30 @@
-//! The handlers, the same on every database, and the faults that are planted on purpose.
+//! The handlers, the same on every database.
 //!
 //! Their statements are whole texts, of names and integers only, which every dialect reads alike.
+
+use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::calls::{Asked, Done, Refused, What};
+use super::calls::{Asked, Done, Fate, Refused, What};
+use super::notices::{Lapse, Outside};
 
-/// A fault built in on purpose, which the checker must find. The handlers that have it are written
-/// by hand, and only the record's table and its values are the library's.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Planted {
-    /// None: the annotated handlers.
-    Nothing,
-    /// Look, then act, and nothing in the table that keeps two records of a key apart.
-    NoConstraint,
-    /// The effect commits first and the record afterwards.
-    RecordAfter,
-    /// A record that is found by a look-up before the claim is replayed to any request.
-    MismatchSkipped,
+/// The write of a body for which COMMIT is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Doom {
+    /// Statements; a run takes one of them.
+    pub statements: &'static [&'static str],
+    /// Whether the statement may fail itself, and its error is swallowed.
+    pub fails: bool,
 }
 
-impl Planted {
-    /// The fault of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        [
-            Self::Nothing,
-            Self::NoConstraint,
-            Self::RecordAfter,
-            Self::MismatchSkipped,
-        ]
-        .into_iter()
-        .find(|planted| format!("{planted:?}") == name)
+impl Doom {
+    /// The statement for a run.
+    pub fn of(self, run: i64) -> &'static str {
+        let chosen = run.unsigned_abs() % self.statements.len() as u64;
+        self.statements[usize::try_from(chosen).unwrap_or(0)]
     }
 }
 
@@ -103,11 +95,15 @@ pub fn loose_record(column: &str, key: &str, asked: &Asked, done: &Done) -> Asse
     ))
 }
 
-/// An id that no other run has.
-pub fn fresh_run() -> i64 {
+/// An id that no other run has, below zero for a run that COMMIT is to refuse.
+pub fn fresh_run(fate: Fate) -> i64 {
     // 63 bits of a random UUID.
     let (high, _) = Uuid::new_v4().as_u64_pair();
-    (high >> 1).cast_signed()
+    let id = (high >> 1).cast_signed();
+    match fate {
+        Fate::RefusedAtCommit => -id,
+        _ => id,
+    }
 }
 
 /// The key of this name, for all callers.
@@ -138,12 +134,26 @@ pub trait Bank: Clone + Send + Sync + 'static {
     /// The recorded result of a key, whatever was asked for.
     fn recorded(&self, key: &str) -> impl Future<Output = Result<Option<Done>, Refused>> + Send;
 
-    /// The effect, in a transaction of its own, with a record in the same transaction or without.
+    /// Calls the leased handler of this policy.
+    fn notify(
+        &self,
+        key: &IdempotencyKey,
+        lapse: Lapse,
+        outside: Outside,
+        work: Duration,
+    ) -> impl Future<Output = Result<(), Refused>> + Send;
+
+    /// Keeps one of the pool's connections, in a transaction.
+    fn hold(&self, time: Duration) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// The effect, in a transaction of its own, with a record in the same transaction or without. Of
+    /// the fates only the refusal at COMMIT is heeded, and then ignored.
     fn act(
         &self,
         key: &str,
         asked: Asked,
         record: bool,
+        fate: Fate,
     ) -> impl Future<Output = Result<Done, Refused>> + Send;
 }
 
@@ -157,55 +167,35 @@ pub struct Asking {
     /// How the handler is called.
     pub way: super::calls::Way,
     /// What its body does.
-    pub fate: super::calls::Fate,
-}
-
-/// Answers a call by the handlers that have this fault; the flag says whether it was a replay.
-///
-/// # Errors
-/// Why there is no result.
-pub async fn answer<B: Bank>(
-    bank: &B,
-    planted: Planted,
-    asking: Asking,
-) -> Result<(Done, bool), Refused> {
-    let Asking { key, asked, .. } = &asking;
-    if planted == Planted::Nothing {
-        return bank.call(asking).await;
-    }
-    if let Some(done) = bank.recorded(key).await? {
-        return Ok((done, true));
-    }
-    match planted {
-        Planted::NoConstraint => Ok((bank.act(key, *asked, true).await?, false)),
-        Planted::RecordAfter => {
-            let done = bank.act(key, *asked, false).await?;
-            bank.note(key, *asked, done).await
-        }
-        Planted::Nothing | Planted::MismatchSkipped => bank.call(asking).await,
-    }
+    pub fate: Fate,
 }
 
 /// The handlers over one database's transaction, and what its pool can do: the pool, the transaction
-/// and the connection as types, and the quoted name of the key's column.
+/// and the connection as types, the quoted name of the key's column, and what COMMIT is refused for.
 macro_rules! bank {
-    ($pool:ty, $transaction:ty, $connection:ty, $column:literal) => {
+    ($pool:ty, $transaction:ty, $connection:ty, $column:literal, $doom:expr) => {
         mod annotated {
             use idem_runtime::{IdempotencyKey, idempotent};
+
+            use std::time::Duration;
+
+            use tokio::time::sleep;
 
             use super::*;
             use crate::torture::calls::{Fate, What};
             use crate::torture::handlers::{
-                Asking, Bank, ON_PURPOSE, fresh_run, loose_record, named, number_of, writes,
+                Asking, Bank, Doom, ON_PURPOSE, fresh_run, loose_record, named, number_of, writes,
             };
+            use crate::torture::notices::{Lapse, Outside, notify_again, notify_once};
 
             /// The effect.
             async fn write(
                 conn: &mut $connection,
                 key: &str,
                 asked: &Asked,
+                fate: Fate,
             ) -> Result<Done, Refused> {
-                let run = fresh_run();
+                let run = fresh_run(fate);
                 for statement in writes(key, asked, run) {
                     sqlx::raw_sql(statement).execute(&mut *conn).await?;
                 }
@@ -218,6 +208,13 @@ macro_rules! bank {
                             .await?
                     }
                 };
+                if fate == Fate::RefusedAtCommit {
+                    let doom: Doom = $doom;
+                    let doomed = sqlx::raw_sql(doom.of(run)).execute(conn).await;
+                    if !doom.fails {
+                        doomed?;
+                    }
+                }
                 Ok(Done { run, number })
             }
 
@@ -231,9 +228,9 @@ macro_rules! bank {
                 if let Some(done) = already {
                     return Ok(done);
                 }
-                let done = write(&mut **tx, key.as_str(), asked).await?;
+                let done = write(&mut **tx, key.as_str(), asked, fate).await?;
                 match fate {
-                    Fate::Succeeds => Ok(done),
+                    Fate::Succeeds | Fate::RefusedAtCommit => Ok(done),
                     Fate::Declines => Err(Refused::Declined {
                         amount: asked.amount,
                     }),
@@ -331,20 +328,44 @@ macro_rules! bank {
                         .and_then(|bytes| serde_json::from_slice(&bytes).ok()))
                 }
 
+                async fn notify(
+                    &self,
+                    key: &IdempotencyKey,
+                    lapse: Lapse,
+                    outside: Outside,
+                    work: Duration,
+                ) -> Result<(), Refused> {
+                    let sent = match lapse {
+                        Lapse::Unknown => notify_once(self, key, outside, work).await?,
+                        Lapse::Retry => notify_again(self, key, outside, work).await?,
+                    };
+                    Ok(sent.into_inner())
+                }
+
+                async fn hold(&self, time: Duration) -> Result<(), sqlx::Error> {
+                    let tx = self.begin().await?;
+                    sleep(time).await;
+                    tx.rollback().await
+                }
+
                 async fn act(
                     &self,
                     key: &str,
                     asked: Asked,
                     record: bool,
+                    fate: Fate,
                 ) -> Result<Done, Refused> {
                     let mut tx = self.begin().await?;
-                    let done = write(&mut tx, key, &asked).await?;
+                    let done = write(&mut tx, key, &asked, fate).await?;
                     if record {
                         sqlx::raw_sql(loose_record($column, key, &asked, &done))
                             .execute(&mut *tx)
                             .await?;
                     }
-                    tx.commit().await?;
+                    let committed = tx.commit().await;
+                    if fate != Fate::RefusedAtCommit {
+                        committed?;
+                    }
                     Ok(done)
                 }
             }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Asked, Done};
+use super::notices::{Notice, Outside};
 
 /// How a line ends that its writer did not live to finish.
 const TORN: &str = "~";
@@ -109,6 +110,8 @@ pub struct History {
     pub calls: Vec<Entry>,
     /// The tries that had to be repeated, by what became of them.
     pub tries: BTreeMap<String, u64>,
+    /// What was sent outside the database.
+    pub notices: Vec<Notice>,
 }
 
 impl History {
@@ -117,7 +120,10 @@ impl History {
     /// # Errors
     /// Those of the file system, and of a log that is none.
     pub fn read_all(dir: &Path) -> io::Result<Self> {
-        let mut history = Self::default();
+        let mut history = Self {
+            notices: Outside::beside(dir).read()?,
+            ..Self::default()
+        };
         for entry in fs::read_dir(dir)? {
             let path = entry?.path();
             if path.extension().is_some_and(|ending| ending == "log") {

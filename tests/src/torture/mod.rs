@@ -1,6 +1,7 @@
 //! Client processes call handlers while a nemesis disturbs them; a checker reads what is left.
 //!
-//! - [`calls`]: what is asked for, chosen by the seed. - [`handlers`]: who answers it.
+//! - [`calls`]: what is asked for, chosen by the seed. - [`handlers`]: who answers it, and
+//!   [`planted`]: with which faults on purpose. - [`notices`]: leased ones.
 //! - [`client`]: one process of callers, each with its own log. - [`history`]: those logs.
 //! - [`nemesis`]: the faults. - [`link`]: those that befall the wire.
 //! - [`engine`]: one file a database. - [`arena`]: a whole run.
@@ -18,6 +19,8 @@ pub mod history;
 pub mod laws;
 pub mod link;
 pub mod nemesis;
+pub mod notices;
+pub mod planted;
 pub mod report;
 
 /// What goes wrong with the run itself.

@@ -71,6 +71,7 @@ impl fmt::Display for Report<'_> {
             tables.effects.len(),
             tables.records.len()
         )?;
+        writeln!(f, "  sent outside: {}", history.notices.len())?;
         writeln!(f, "  violations: {}", violations.len())?;
         for violation in violations.iter().take(SHOWN) {
             writeln!(f, "    {violation}")?;

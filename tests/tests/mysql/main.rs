@@ -13,4 +13,5 @@ mod rivals;
 mod sessions;
 mod settings;
 mod slow;
+mod undone;
 mod unfinished;

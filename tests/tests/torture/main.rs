@@ -6,9 +6,9 @@ use std::fs;
 use idem_tests::torture::Fault;
 use idem_tests::torture::arena::{self, Outcome, Plan};
 use idem_tests::torture::engine::{Engine, Mariadb, Postgres, Rollback, Sqlite, Tables, Wal};
-use idem_tests::torture::handlers::Planted;
 use idem_tests::torture::history::History;
 use idem_tests::torture::laws::violations;
+use idem_tests::torture::planted::Planted;
 use idem_tests::torture::report::{Report, keep};
 
 async fn outcome<E: Engine>(calls: u64, blows: u64, planted: Planted) -> Outcome {
@@ -85,6 +85,24 @@ macro_rules! torture {
             #[tokio::test(flavor = "multi_thread")]
             async fn a_record_outside_the_transaction_is_caught() {
                 is_caught::<$engine>(Planted::RecordAfter, "a_key_has_one_effect_at_most").await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn a_commit_whose_refusal_is_ignored_is_caught() {
+                is_caught::<$engine>(
+                    Planted::RefusalIgnored,
+                    "nothing_that_commit_refused_remains",
+                )
+                .await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn an_effect_without_its_lease_is_caught() {
+                is_caught::<$engine>(
+                    Planted::LeaseIgnored,
+                    "under_unknown_an_effect_outside_happens_once_at_most",
+                )
+                .await;
             }
 
             #[tokio::test(flavor = "multi_thread")]

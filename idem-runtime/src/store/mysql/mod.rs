@@ -15,7 +15,7 @@
 //! - after the look: a rival claims, and the INSERT meets its lock or its record; or it was a purge
 //!   that has the lock, or another key's neighbour. Ask again.
 //! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls
-//!   back.
+//!   back. Galera may undo the transaction without an error: what claims asks last whether one is open.
 //! - in the body: anything. The savepoint tells.
 //! - after RELEASE or the UPDATE: nothing of ours comes between them and COMMIT.
 //! - at COMMIT: asked on another connection, by a claim of its own: it is in flight as long as the
@@ -72,6 +72,7 @@ impl Session for MySqlConnection {
             }
             Err(error) => return Err(code::fold_table(error, &ask.table)),
         };
+        row::stands(&look.row)?;
         if look.is_own_claim()? {
             return Ok(Seen {
                 lock: Lock::Nested,
@@ -126,7 +127,7 @@ impl Session for MySqlConnection {
             return Ok(());
         }
         match rows(self, sql::take(&held.ask)).await {
-            Ok(_) => Ok(()),
+            Ok(rows) => row::stands(&last(rows)?),
             Err(error) if code::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),
@@ -321,11 +322,12 @@ async fn take(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
     })
 }
 
-/// What the facts behind a claim say: the table's definition and the clock.
+/// What the facts behind a claim say: the table's definition, the clock, and that it stands.
 fn claimed(ask: &Ask, rows: &[MySqlRow]) -> Result<Seen, Error> {
     let [.., definition, facts] = rows else {
         return Err(Error::Database(sqlx::Error::RowNotFound.into()));
     };
+    row::stands(facts)?;
     Ok(Seen {
         lock: Lock::Granted,
         now: row::clock(facts)?,

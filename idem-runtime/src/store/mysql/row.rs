@@ -66,6 +66,16 @@ impl Look {
 /// The status of a placeholder. No record has it: one that is seen by others is an error.
 const CLAIM: i16 = 0;
 
+/// Refuses to go on where the server has rolled the transaction back and reported success.
+pub(super) fn stands(row: &MySqlRow) -> Result<(), Error> {
+    if row.try_get::<i64, _>("open").map_err(fold)? != 0 {
+        return Ok(());
+    }
+    let told = "the server rolled the transaction back and reported no error";
+    let error = sqlx::Error::Protocol(told.to_owned());
+    Err(Error::TransactionLost(error.into()))
+}
+
 /// The server's clock, if it is a server that takes writes.
 pub(super) fn clock(row: &MySqlRow) -> Result<Timestamp, Error> {
     if row.try_get::<i64, _>("read_only").map_err(fold)? != 0 {

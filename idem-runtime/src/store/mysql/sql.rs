@@ -40,6 +40,14 @@ pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 /// Whether the server takes no writes, also from those who may write all the same.
 const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) AS read_only";
 
+/// Whether what is written now is held back until a COMMIT. MySQL cannot say, and counts as if.
+///
+/// Galera undoes a transaction for the sake of another node's. Where that befalls a `SAVEPOINT`, a `SET`
+/// or a `DO` among several statements of one message, MariaDB (10.11) reports success, and runs the rest
+/// of the message, and whatever comes after it, outside any transaction. A statement that reads a table
+/// or returns rows fails then, as it should.
+const OPEN: &str = "(1 /*M! AND (@@in_transaction OR NOT @@autocommit) */) AS open";
+
 /// The record's columns, and whether a placeholder is of this very session.
 const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, \
      r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, \
@@ -141,7 +149,7 @@ fn look_locking(ask: &Ask, wait: Wait) -> String {
 /// One row always: the clock, and the record's columns or nulls.
 fn look(ask: &Ask, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, (@@completion_type <> 'NO_CHAIN') AS chains, {PLACE}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
+        "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {PLACE}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
          LIMIT 1 {lock}",
         ask.table,
         is_it("r.", &ask.identity)
@@ -169,10 +177,11 @@ pub(super) fn claim(ask: &Ask) -> String {
     )
 }
 
-/// The table's definition, and the clock and where the table is: two rows.
+/// The table's definition, and the clock, whether the transaction still stands and where the table is: two
+/// rows. After the savepoint, which may hide that it does not.
 pub(super) fn facts(table: &str) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}, {PLACE} LIMIT 1",
+        "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {PLACE} LIMIT 1",
         definition(table)
     )
 }

@@ -180,7 +180,8 @@ pub(super) fn witness(table: &str) -> String {
 }
 
 /// `$1` is the attempt.
-pub(super) const WITNESS: &str = "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
+pub(super) const WITNESS: &str =
+    "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
 /// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
 /// that nothing but values stands between quotes.

@@ -18,9 +18,10 @@ use crate::mysql::{Database, Options, Server};
 use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
-use crate::torture::handlers::{Planted, bank, tables};
+use crate::torture::handlers::{Doom, bank, tables};
 use crate::torture::link::{Harm, Link, Point};
 use crate::torture::nemesis::{Blow, HOLD};
+use crate::torture::planted::Planted;
 
 /// How long what the clients left may take to end.
 const QUIET: Duration = Duration::from_secs(30);
@@ -28,7 +29,20 @@ const QUIET: Duration = Duration::from_secs(30);
 const UNFINISHED: &str = "SELECT count(*) FROM information_schema.innodb_trx \
      WHERE trx_mysql_thread_id <> connection_id()";
 
-bank!(MySqlPool, MySqlTransaction<'_>, MySqlConnection, "`key`");
+/// Nothing there is checked as late as COMMIT. A session that has ended itself comes nearest: what the
+/// body returns can be neither recorded nor committed.
+const DOOM: Doom = Doom {
+    statements: &["KILL CONNECTION_ID()"],
+    fails: true,
+};
+
+bank!(
+    MySqlPool,
+    MySqlTransaction<'_>,
+    MySqlConnection,
+    "`key`",
+    DOOM
+);
 
 /// The server, its database and the link to it.
 #[derive(Debug)]

@@ -16,8 +16,9 @@ pub use self::postgres::Postgres;
 pub use self::sqlite::{Rollback, Sqlite, Wal};
 use super::Fault;
 use super::calls::{Asked, Done};
-use super::handlers::{Bank, Planted};
+use super::handlers::Bank;
 use super::nemesis::Blow;
+use super::planted::Planted;
 
 /// A database under torture.
 pub trait Engine: Sized + Send + Sync + 'static {

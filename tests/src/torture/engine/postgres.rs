@@ -18,9 +18,10 @@ use crate::postgres::{Cluster, Database, Options};
 use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
-use crate::torture::handlers::{Planted, bank, tables};
+use crate::torture::handlers::{Doom, bank, tables};
 use crate::torture::link::{Harm, Link, Point};
 use crate::torture::nemesis::{Blow, HOLD};
+use crate::torture::planted::Planted;
 
 /// How long what the clients left may take to end.
 const QUIET: Duration = Duration::from_secs(30);
@@ -30,7 +31,26 @@ const UNFINISHED: &str = "SELECT (SELECT count(*) FROM pg_stat_activity WHERE da
      + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') \
      + (SELECT count(*) FROM pg_prepared_xacts)";
 
-bank!(PgPool, PgTransaction<'_>, PgConnection, "key");
+/// What a deferred constraint says at COMMIT: a duplicate, a trigger's refusal, and a conflict between
+/// serializable transactions as a trigger tells it.
+const DOOM: Doom = Doom {
+    statements: &[
+        "INSERT INTO doomed VALUES (1)",
+        "INSERT INTO refused VALUES ('P0001')",
+        "INSERT INTO refused VALUES ('40001')",
+    ],
+    fails: false,
+};
+/// The tables of those constraints.
+const DEFERRED: &str = "CREATE TABLE doomed (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED); \
+     INSERT INTO doomed VALUES (1); \
+     CREATE TABLE refused (code text NOT NULL); \
+     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+     $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = NEW.code; END $$; \
+     CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON refused DEFERRABLE INITIALLY DEFERRED \
+     FOR EACH ROW EXECUTE FUNCTION refuse()";
+
+bank!(PgPool, PgTransaction<'_>, PgConnection, "key", DOOM);
 
 /// The server, its database and the link to it. Units of work are fused or not.
 #[derive(Debug)]
@@ -91,6 +111,7 @@ impl<const FUSED: bool> Engine for Postgres<FUSED> {
         for statement in tables() {
             conn.execute(AssertSqlSafe(statement)).await?;
         }
+        conn.execute(sqlx::raw_sql(DEFERRED)).await?;
         if planted == Planted::NoConstraint {
             for statement in loose("key") {
                 conn.execute(statement).await?;

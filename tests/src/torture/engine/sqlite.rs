@@ -16,10 +16,26 @@ use super::{Engine, Tables, loose, read_tables};
 use crate::sqlite::{Journal, Sqlite as File};
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
-use crate::torture::handlers::{Planted, bank, tables};
+use crate::torture::handlers::{Doom, bank, tables};
 use crate::torture::nemesis::{Blow, HOLD};
+use crate::torture::planted::Planted;
 
-bank!(SqlitePool, SqliteTransaction<'_>, SqliteConnection, "key");
+/// What a deferred foreign key says at COMMIT, which leaves the transaction open.
+const DOOM: Doom = Doom {
+    statements: &["INSERT INTO doomed VALUES (1)"],
+    fails: false,
+};
+/// The tables of that constraint.
+const DEFERRED: &str = "CREATE TABLE parent (n integer PRIMARY KEY); \
+     CREATE TABLE doomed (n integer REFERENCES parent DEFERRABLE INITIALLY DEFERRED)";
+
+bank!(
+    SqlitePool,
+    SqliteTransaction<'_>,
+    SqliteConnection,
+    "key",
+    DOOM
+);
 
 /// Shorter than a lock is held by the nemesis, so that callers see a busy database.
 const BUSY: Duration = Duration::from_millis(150);
@@ -89,6 +105,7 @@ impl<M: Mode> Engine for Sqlite<M> {
         for statement in tables() {
             conn.execute(AssertSqlSafe(statement)).await?;
         }
+        conn.execute(sqlx::raw_sql(DEFERRED)).await?;
         if planted == Planted::NoConstraint {
             for statement in loose("key") {
                 conn.execute(statement).await?;

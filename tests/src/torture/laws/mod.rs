@@ -1,38 +1,29 @@
 //! What must hold afterwards, whatever was done to clients and server: each law a function.
 
+mod notices;
 #[cfg(test)]
 mod tests;
+mod violation;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
+pub use self::violation::Violation;
 use super::calls::{ACCOUNTS, Asked, Done, OPENING, What};
 use super::engine::{Effect, Record, Tables};
 use super::history::{Answer, Entry, History};
+use super::notices::Notice;
 
 /// The record's status of a result.
 const COMPLETED: i64 = 1;
 /// The record's status of a failure.
 const FAILED: i64 = 2;
-
-/// A law's breach.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Violation {
-    /// The law's name.
-    pub law: &'static str,
-    /// Where it is broken.
-    pub detail: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.law, self.detail)
-    }
-}
+/// The operation of the leased handlers.
+const NOTICE: &str = "notice";
 
 /// What callers saw and what is left, by key.
 struct Evidence<'e> {
     calls: &'e [Entry],
+    notices: &'e [Notice],
     tables: &'e Tables,
     by_key: BTreeMap<&'e str, Key<'e>>,
 }
@@ -52,7 +43,7 @@ struct Key<'e> {
 type Law = fn(&Evidence<'_>) -> Vec<String>;
 
 /// Every law.
-const LAWS: [(&str, Law); 17] = [
+const LAWS: [(&str, Law); 21] = [
     ("every_call_is_answered", every_call_is_answered),
     ("no_answer_is_forbidden", no_answer_is_forbidden),
     ("a_key_has_one_effect_at_most", a_key_has_one_effect_at_most),
@@ -91,11 +82,27 @@ const LAWS: [(&str, Law); 17] = [
         order_numbers_are_unique_and_without_gaps,
     ),
     ("nothing_is_stuck_in_flight", nothing_is_stuck_in_flight),
+    (
+        "nothing_that_commit_refused_remains",
+        nothing_that_commit_refused_remains,
+    ),
+    (
+        "no_leased_call_is_forbidden",
+        notices::no_leased_call_is_forbidden,
+    ),
+    (
+        "under_unknown_an_effect_outside_happens_once_at_most",
+        notices::under_unknown_an_effect_outside_happens_once_at_most,
+    ),
+    (
+        "the_effects_outside_of_a_key_have_one_external_key",
+        notices::the_effects_outside_of_a_key_have_one_external_key,
+    ),
 ];
 
 /// Every breach of every law; none if all hold.
 pub fn violations(history: &History, tables: &Tables) -> Vec<Violation> {
-    let evidence = Evidence::of(&history.calls, tables);
+    let evidence = Evidence::of(history, tables);
     LAWS.into_iter()
         .flat_map(|(law, holds)| {
             let broken = holds(&evidence).into_iter();
@@ -105,7 +112,8 @@ pub fn violations(history: &History, tables: &Tables) -> Vec<Violation> {
 }
 
 impl<'e> Evidence<'e> {
-    fn of(calls: &'e [Entry], tables: &'e Tables) -> Self {
+    fn of(history: &'e History, tables: &'e Tables) -> Self {
+        let calls = &history.calls;
         let mut by_key: BTreeMap<&str, Key<'_>> = BTreeMap::new();
         for call in calls {
             let key = by_key.entry(&call.key).or_default();
@@ -124,11 +132,17 @@ impl<'e> Evidence<'e> {
         for effect in &tables.effects {
             by_key.entry(&effect.key).or_default().effects.push(effect);
         }
-        for record in &tables.records {
+        // A leased call may end with its process: its record says so, and is no evidence here.
+        for record in tables
+            .records
+            .iter()
+            .filter(|record| record.operation != NOTICE)
+        {
             by_key.entry(&record.key).or_default().records.push(record);
         }
         Self {
             calls,
+            notices: &history.notices,
             tables,
             by_key,
         }
@@ -373,4 +387,14 @@ fn nothing_is_stuck_in_flight(evidence: &Evidence<'_>) -> Vec<String> {
         ));
     }
     broken
+}
+
+fn nothing_that_commit_refused_remains(evidence: &Evidence<'_>) -> Vec<String> {
+    evidence.keys(|key| {
+        let told = key.successes.iter().map(|(_, done, _)| *done);
+        let left = key.effects.iter().map(|effect| effect.done);
+        let mut all = told.chain(left).chain(key.recorded());
+        let refused = all.find(|done| done.run < 0)?;
+        Some(format!("was answered, or has left, {refused:?}"))
+    })
 }

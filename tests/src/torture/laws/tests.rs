@@ -8,6 +8,7 @@ use super::{LAWS, violations};
 use crate::torture::calls::{Asked, Done, OPENING, What};
 use crate::torture::engine::{Effect, Record, Tables};
 use crate::torture::history::{Answer, Entry, History};
+use crate::torture::notices::{Lapse, Notice};
 
 const TRANSFER: Asked = Asked {
     what: What::Transfer,
@@ -59,6 +60,14 @@ fn record(key: &str, operation: &str, status: i64, value: serde_json::Value) -> 
     }
 }
 
+fn sent(key: &str, lapse: Lapse, external: &str) -> Notice {
+    Notice::Sent {
+        key: key.to_owned(),
+        lapse,
+        external: external.to_owned(),
+    }
+}
+
 /// A transfer that was replayed and refused to another, an order, and a failure for good.
 fn sound() -> (History, Tables) {
     let other = Asked {
@@ -72,6 +81,11 @@ fn sound() -> (History, Tables) {
             call("a", other, Answer::Mismatch),
             call("b", ORDER, done(ORDERED, false)),
             call("c", TRANSFER, Answer::Declined { amount: 5 }),
+        ],
+        notices: vec![
+            sent("n", Lapse::Unknown, "x"),
+            sent("m", Lapse::Retry, "y"),
+            sent("m", Lapse::Retry, "y"),
         ],
         ..History::default()
     };
@@ -181,6 +195,19 @@ breaches! {
     };
     order_numbers_are_unique_and_without_gaps: |_, tables| tables.counter = 2;
     nothing_is_stuck_in_flight: |_, tables| tables.unfinished = 1;
+    nothing_that_commit_refused_remains: |_, tables| tables.effects[0].done.run = -100;
+    no_leased_call_is_forbidden: |history, _| {
+        history.notices.push(Notice::Forbidden {
+            key: "n".to_owned(),
+            words: "RecordInvisible".to_owned(),
+        });
+    };
+    under_unknown_an_effect_outside_happens_once_at_most: |history, _| {
+        history.notices.push(sent("n", Lapse::Unknown, "x"));
+    };
+    the_effects_outside_of_a_key_have_one_external_key: |history, _| {
+        history.notices.push(sent("m", Lapse::Retry, "z"));
+    };
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Leased handlers, whose effect is a line in a file: no transaction undoes it. They share the pool with
+//! bodies that fill it for longer than a lease lasts.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use idem_runtime::{Attempt, Error, IdempotencyKey, idempotent};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::calls::Refused;
+use super::handlers::{Bank, named};
+use super::planted::Planted;
+use super::{Fault, choice};
+
+/// The file of the effects, in the directory of the logs.
+const FILE: &str = "notices.jsonl";
+/// How many bodies fill the pool: all its connections.
+const BODIES: u64 = 6;
+/// How long they keep it full: longer than a lease lasts without a heartbeat.
+const FULL: Duration = Duration::from_millis(1_500);
+
+/// What becomes of a key whose lease has lapsed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lapse {
+    /// Its outcome is unknown.
+    Unknown,
+    /// It may be taken over.
+    Retry,
+}
+
+/// A line of the file.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The effect has happened.
+    Sent {
+        /// The key.
+        key: String,
+        /// What becomes of a lapsed lease of this key.
+        lapse: Lapse,
+        /// The key that the receiver was given.
+        external: String,
+    },
+    /// The library refused for good what it may not refuse.
+    Forbidden {
+        /// The key.
+        key: String,
+        /// How.
+        words: String,
+    },
+}
+
+/// Where notices go.
+#[derive(Clone, Debug)]
+pub struct Outside(PathBuf);
+
+impl Outside {
+    /// The file among these logs.
+    pub fn beside(logs: &Path) -> Self {
+        Self(logs.join(FILE))
+    }
+
+    /// Writes a line, on the disk when it returns.
+    fn write(&self, notice: &Notice) -> io::Result<()> {
+        let line = serde_json::to_string(notice)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.0)?;
+        // One write, so that a process that is killed leaves a whole line or none.
+        file.write_all(format!("{line}\n").as_bytes())?;
+        file.sync_data()
+    }
+
+    /// All lines; none if there is no file.
+    ///
+    /// # Errors
+    /// Those of the file system, and of a line that is none.
+    pub fn read(&self) -> io::Result<Vec<Notice>> {
+        let text = match fs::read_to_string(&self.0) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let lines = text.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
+    }
+
+    /// The effect, after as long as the work takes.
+    async fn send(
+        &self,
+        attempt: &Attempt,
+        key: &IdempotencyKey,
+        lapse: Lapse,
+        work: Duration,
+    ) -> Result<(), Refused> {
+        sleep(work).await;
+        if attempt.is_lost() {
+            // What a body does that begins no effect on a lost lease.
+            return Err(Refused::BankDown);
+        }
+        let sent = Notice::Sent {
+            key: key.as_str().to_owned(),
+            lapse,
+            external: attempt.external_key(),
+        };
+        self.write(&sent)
+            .map_err(|error| Refused::Database(error.into()))
+    }
+}
+
+/// Sends a notice; a lapse leaves the outcome unknown.
+///
+/// # Errors
+/// The library's, and the file system's.
+#[idempotent(
+    namespace = "torture",
+    operation = "notice",
+    lease = "1s",
+    skip(outside, work)
+)]
+pub async fn notify_once(
+    attempt: &Attempt,
+    key: &IdempotencyKey,
+    outside: Outside,
+    work: Duration,
+) -> Result<(), Refused> {
+    outside.send(attempt, key, Lapse::Unknown, work).await
+}
+
+/// Sends a notice; a lapsed lease may be taken over.
+///
+/// # Errors
+/// The library's, and the file system's.
+#[idempotent(
+    namespace = "torture",
+    operation = "notice",
+    lease = "1s",
+    on_lapse = "retry",
+    skip(outside, work)
+)]
+pub async fn notify_again(
+    attempt: &Attempt,
+    key: &IdempotencyKey,
+    outside: Outside,
+    work: Duration,
+) -> Result<(), Refused> {
+    outside.send(attempt, key, Lapse::Retry, work).await
+}
+
+/// Calls a leased handler for one key after another, each until it is answered, as long as it is let.
+///
+/// # Errors
+/// The file cannot be written.
+pub async fn notify<B: Bank>(
+    bank: B,
+    outside: Outside,
+    lapse: Lapse,
+    seed: u64,
+    planted: Planted,
+) -> Result<(), Fault> {
+    for n in 0_u64.. {
+        let name = format!("notice-{lapse:?}-{n}");
+        let key = named(&name)?;
+        // Some work lasts longer than the lease does without a heartbeat.
+        let long = choice(seed, n).is_multiple_of(4);
+        let work = Duration::from_millis(if long { 1_400 } else { 20 });
+        if planted == Planted::LeaseIgnored {
+            let external = name.clone();
+            outside.write(&Notice::Sent {
+                key: name,
+                lapse,
+                external,
+            })?;
+            sleep(Duration::from_millis(20)).await;
+            continue;
+        }
+        loop {
+            match bank.notify(&key, lapse, outside.clone(), work).await {
+                Ok(()) => break,
+                Err(Refused::Idempotency(Error::OutcomeUnknown { .. }))
+                    if lapse == Lapse::Unknown =>
+                {
+                    break;
+                }
+                Err(Refused::Idempotency(error)) if !error.is_retryable() => {
+                    let (key, words) = (name.clone(), format!("{error:?}"));
+                    outside.write(&Notice::Forbidden { key, words })?;
+                    break;
+                }
+                Err(_) => sleep(Duration::from_millis(choice(seed, n) % 64)).await,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fills the pool with bodies, again and again.
+pub async fn fill<B: Bank>(bank: B) {
+    loop {
+        let mut bodies = tokio::task::JoinSet::new();
+        for _ in 0..BODIES {
+            let bank = bank.clone();
+            // One that gets no connection has found the pool full.
+            bodies.spawn(async move { bank.hold(FULL).await.is_ok() });
+        }
+        bodies.join_all().await;
+        sleep(FULL).await;
+    }
+}
