@@ -1,5 +1,6 @@
 //! What a handler's caller gets: the result, and whether it is a replay.
 
+use std::fmt;
 use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
@@ -20,10 +21,20 @@ use crate::record::{Record, Timestamp};
 ///
 /// A web answer is made from it with [`map`](Self::map): axum's `Json<T>` cannot be stored, `T`
 /// can.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// `Debug` says whether it is a replay, and shows nothing of the result: format that itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Replayable<T> {
     value: T,
     recorded_at: Option<Timestamp>,
+}
+
+impl<T> fmt::Debug for Replayable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replayable")
+            .field("recorded_at", &self.recorded_at)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T> Replayable<T> {
