@@ -75,7 +75,9 @@ impl Events {
     fn expect(&self, error: &Error) -> String {
         let events = std::mem::take(&mut *self.0.lock().expect("no panic"));
         let whole: Vec<_> = events.iter().map(|told| told.whole.clone()).collect();
-        whole.iter().for_each(|whole| expect_none_in(whole));
+        for whole in &whole {
+            expect_none_in(whole);
+        }
         let mut causes = events.into_iter().filter_map(|told| told.cause);
         let cause = causes
             .next()

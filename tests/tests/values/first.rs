@@ -17,7 +17,8 @@ const TELL: Operation = Operation::new("values", "tell");
 const TELL_LEASED: Operation = TELL.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 /// JSON forgets all of it: `null` is read as `None`, and what is skipped as its default.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::option_option, reason = "what is tested")]
 struct Told {
     unit: Option<()>,
     null: Option<Value>,

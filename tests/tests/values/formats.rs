@@ -13,7 +13,7 @@ use idem_runtime::{
     Attempt, DEFAULT_TABLE, Error, IdempotencyKey, Minter, Namespace, Operation, Scope,
     StoredFailure,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sqlx::SqliteTransaction;
 
 use crate::place::{Place, Sqlite};
@@ -70,12 +70,12 @@ fn keys_and_scopes_are_shown_by_their_hashes() {
     expect_none_shown_by(&Minter::mint([KEY, RESULT]).expect("parts"));
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Refusing(#[serde(serialize_with = "refuse")] ());
+struct Refusing;
 
-fn refuse<S: serde::Serializer>((): &(), _: S) -> Result<S::Ok, S::Error> {
-    Err(serde::ser::Error::custom(secrets()))
+impl Serialize for Refusing {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom(secrets()))
+    }
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_invalid_input_is_not_shown() {
     let mut refused: Vec<Invalid> = [Reason::Number, Reason::Duplicate, Reason::Serialize]
         .map(|reason| Invalid::new(Field::Request, reason(secrets())))
         .into();
-    refused.push(canonical_json(&Refusing(())).expect_err("it refuses"));
+    refused.push(canonical_json(&Refusing).expect_err("it refuses"));
     refused.push(
         format!("{KEY}\n{RESULT}")
             .parse::<IdempotencyKey>()

@@ -22,9 +22,9 @@ pub(crate) fn expect_none_in(text: &str) {
     let lean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     for secret in [KEY, SCOPE, &REQUEST.to_string(), RESULT] {
         let bytes = secret.bytes();
-        let hex: String = bytes.clone().map(|byte| format!("{byte:02x}")).collect();
+        let hex: Vec<_> = bytes.clone().map(|byte| format!("{byte:02x}")).collect();
         let list: Vec<String> = bytes.map(|byte| byte.to_string()).collect();
-        for form in [secret.to_owned(), hex, list.join(",")] {
+        for form in [secret.to_owned(), hex.concat(), list.join(",")] {
             assert!(!lean.to_lowercase().contains(&form), "{secret}: {text}");
         }
     }
