@@ -52,6 +52,10 @@ pub(crate) enum Node {
 
 impl Node {
     /// What is an `Option`, as one: a struct's field is told apart by its type.
+    #[expect(
+        clippy::option_option,
+        reason = "an option in the node, or none at all"
+    )]
     pub(crate) fn option(&self) -> Option<Option<&Self>> {
         match self {
             Self::None => Some(None),

@@ -10,6 +10,11 @@ use serde::{Serialize, Serializer};
 use crate::node::Source;
 
 /// Tells `Some(None)` by `None`, as double options do.
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "as serde calls it"
+)]
 fn told<S: Serializer>(value: &Option<Option<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         None => serializer.serialize_unit(),

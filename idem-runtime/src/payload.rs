@@ -37,7 +37,7 @@ pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>,
     Ok(text.into_bytes())
 }
 
-/// Whether a number is lost in the JSON of a value: JSON has no NaN and no infinities, and serde_json
+/// Whether a number is lost in the JSON of a value: JSON has no NaN and no infinities, and `serde_json`
 /// writes `null` for them.
 pub(crate) fn hides_a_number<T: Serialize + ?Sized>(value: &T, json: &str) -> bool {
     json.contains("null")

@@ -2,6 +2,7 @@
 
 mod call;
 
+use std::fmt;
 use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
@@ -24,10 +25,20 @@ use crate::record::{Record, Timestamp};
 ///
 /// A web answer is made from it with [`map`](Self::map): axum's `Json<T>` cannot be stored, `T`
 /// can.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// `Debug` says whether it is a replay, and shows nothing of the result: format that itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Replayable<T> {
     value: T,
     recorded_at: Option<Timestamp>,
+}
+
+impl<T> fmt::Debug for Replayable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replayable")
+            .field("recorded_at", &self.recorded_at)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T> Replayable<T> {

@@ -21,6 +21,8 @@ pub(crate) enum Answer<T, E> {
     Read(T, Box<Record>),
     /// An earlier permanent failure, built again from its record.
     FailureRead(E, Box<Record>),
+    /// An earlier permanent failure that the handler's error cannot carry: the library's, in its place.
+    FailureRefused(Error, Box<Record>),
     /// The body failed for good; its failure is committed and its writes are not. As the record has
     /// it, likewise.
     FailureRecorded(E),
@@ -53,6 +55,7 @@ impl<T, E> Answer<T, E> {
             },
             Self::FailureReplayed(record) => match contract.read_failure(&record) {
                 Ok(error) => Self::FailureRead(error, record),
+                Err(refusal @ Error::RecordedFailure(_)) => Self::FailureRefused(refusal, record),
                 Err(refusal) => Self::Refused(refusal),
             },
             other => other,
@@ -65,7 +68,9 @@ impl<T, E> Answer<T, E> {
             Self::Executed(_) => "executed",
             Self::Unkeyed(_) => "unkeyed",
             Self::Replayed(_) | Self::Read(..) => "replayed",
-            Self::FailureReplayed(_) | Self::FailureRead(..) => "failure_replayed",
+            Self::FailureReplayed(_) | Self::FailureRead(..) | Self::FailureRefused(..) => {
+                "failure_replayed"
+            }
             Self::FailureRecorded(_) => "failure_recorded",
             Self::Failed(_) => "failed",
             Self::Refused(Error::InFlight { .. }) => "in_flight",
@@ -83,7 +88,8 @@ impl<T, E> Answer<T, E> {
             Self::Replayed(record)
             | Self::FailureReplayed(record)
             | Self::Read(_, record)
-            | Self::FailureRead(_, record) => Some(record),
+            | Self::FailureRead(_, record)
+            | Self::FailureRefused(_, record) => Some(record),
             _ => None,
         }
     }
@@ -91,7 +97,7 @@ impl<T, E> Answer<T, E> {
     /// The library's refusal, if it is one.
     pub(crate) fn refusal(&self) -> Option<&Error> {
         match self {
-            Self::Refused(error) => Some(error),
+            Self::Refused(error) | Self::FailureRefused(error, _) => Some(error),
             _ => None,
         }
     }
@@ -112,6 +118,7 @@ impl<T, E> Answer<T, E> {
             Self::FailureRead(error, record) => (error, Some(record)),
             Self::FailureRecorded(error) | Self::Failed(error) => (error, None),
             Self::Refused(error) => (contract.lift(error), None),
+            Self::FailureRefused(error, record) => (contract.lift(error), Some(record)),
         };
         replay::failed(record.map(|record| record.created_at));
         Err(error)

@@ -195,10 +195,10 @@ impl<T, E> Contract<T, E> {
     /// still replays those recorded before, as the library's own error.
     pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
         let failure = payload::stored_failure(record)?;
-        Ok(match self.failures {
-            Some(failures) => (failures.from_failure)(failure),
-            None => self.lift(Error::RecordedFailure(Box::new(failure))),
-        })
+        match self.failures {
+            Some(failures) => Ok((failures.from_failure)(failure)),
+            None => Err(Error::RecordedFailure(Box::new(failure))),
+        }
     }
 }
 

@@ -74,6 +74,20 @@ impl Request {
         }
     }
 
+    /// Tells the event of a call that is refused before it begins; returns the refusal.
+    pub(crate) fn refused<K: KeySource + ?Sized>(
+        operation: Operation,
+        key: &K,
+        refusal: Error,
+    ) -> Error {
+        let mut call = Self::new(operation);
+        call.key(key);
+        // For the hash of the key alone; whatever else is wrong comes second.
+        let _ = call.settle();
+        call.tell("refused", None, Some(&refusal));
+        refusal
+    }
+
     /// Its key.
     pub fn key<K: KeySource + ?Sized>(&mut self, key: &K) {
         match key.idempotency_key() {

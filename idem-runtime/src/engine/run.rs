@@ -65,9 +65,9 @@ impl Operation {
         F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
     {
         if self.policy().failures == Failures::Record {
-            return Err(E::lift(Error::FailurePolicy {
-                operation: self.name().into(),
-            }));
+            let operation = self.name().into();
+            let refusal = Error::FailurePolicy { operation };
+            return Err(E::lift(Request::refused(*self, key, refusal)));
         }
         self.run_under(db, key, request, body, contract(writes(), reads(), lifts()))
             .await
@@ -112,10 +112,11 @@ impl Operation {
         F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
     {
         if self.policy().lease.is_some() {
-            return Err(contract.lift(Error::LeasePolicy {
+            let refusal = Error::LeasePolicy {
                 operation: self.name().into(),
                 leased: true,
-            }));
+            };
+            return Err(contract.lift(Request::refused(*self, key, refusal)));
         }
         let mut call = Request::new(*self);
         call.key(key);

@@ -231,15 +231,14 @@ pub(super) fn wide(out: &mut Vec<u8>, negative: bool, magnitude: u128) {
     if negative {
         out.push(b'-');
     }
-    match u64::try_from(magnitude) {
-        Ok(value) => unsigned(out, value),
-        Err(_) => {
-            let zeros = trailing_zeros(magnitude);
-            let start = out.len();
-            out.extend_from_slice((magnitude / 10_u128.pow(zeros)).to_string().as_bytes());
-            scale(out, start, zeros.into());
-        }
+    if let Ok(value) = u64::try_from(magnitude) {
+        unsigned(out, value);
+        return;
     }
+    let zeros = trailing_zeros(magnitude);
+    let start = out.len();
+    out.extend_from_slice((magnitude / 10_u128.pow(zeros)).to_string().as_bytes());
+    scale(out, start, zeros.into());
 }
 
 /// The digits and the number of zeros of an integer that is written with an exponent.

@@ -68,9 +68,9 @@ impl Operation {
         Fut: Future<Output = Result<T, E>> + Send + 'static,
     {
         if self.policy().failures == Failures::Record {
-            return Err(E::lift(Error::FailurePolicy {
-                operation: self.name().into(),
-            }));
+            let operation = self.name().into();
+            let refusal = Error::FailurePolicy { operation };
+            return Err(E::lift(Request::refused(*self, key, refusal)));
         }
         let contract = contract(writes(), reads(), lifts());
         self.lease_under(db, key, request, Box::new(body), contract)

@@ -1,4 +1,5 @@
 //! An explicit null, and a field that is absent.
+#![expect(clippy::option_option, reason = "what is tested")]
 
 use proptest::prelude::*;
 use serde::Serialize;
@@ -81,7 +82,11 @@ fn only_an_option_that_is_none_is_absent() {
 #[test]
 fn a_null_that_was_said_differs_from_a_field_that_is_skipped() {
     /// As `double_option` of `serde_with`, or `MaybeUndefined` of `async-graphql`, tells it.
-    #[expect(clippy::option_option, reason = "what is tested")]
+    #[expect(
+        clippy::ref_option,
+        clippy::trivially_copy_pass_by_ref,
+        reason = "as serde calls it"
+    )]
     fn told<S: Serializer>(nick: &Option<Option<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
         match nick {
             None => serializer.serialize_unit(),
@@ -90,7 +95,6 @@ fn a_null_that_was_said_differs_from_a_field_that_is_skipped() {
         }
     }
     #[derive(Serialize, Default)]
-    #[expect(clippy::option_option, reason = "what is tested")]
     struct Patch {
         #[serde(skip_serializing_if = "Option::is_none")]
         derived: Option<Option<u8>>,
@@ -153,7 +157,6 @@ fn a_flattened_field_that_is_none_adds_nothing_and_its_nulls_stay() {
 }
 
 #[derive(Serialize, Debug, Clone, PartialEq)]
-#[expect(clippy::option_option, reason = "what is tested")]
 struct Options {
     a: Option<u8>,
     b: Option<Option<u8>>,

@@ -39,7 +39,7 @@ fn a_parameter_that_is_none_is_left_out() {
         .field("note", &&Some(None::<u8>))
         .expect("a good parameter");
     request
-        .field("to", &mut &None::<u8>)
+        .field("to", &Box::new(None::<u8>))
         .expect("a good parameter");
     assert_eq!(request.into_canonical(), br#"{"note":null}"#);
 }
