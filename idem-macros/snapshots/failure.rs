@@ -1,5 +1,5 @@
 // #[derive(Failure)]
-// 677 tokens
+// 735 tokens
 #[automatically_derived]
 impl<T> ::idem_runtime::Failure for PayError<T>
 where
@@ -94,6 +94,13 @@ where
         }
         Self::Recorded {
             0: ::idem_runtime::__private::replayed::<StoredFailure>().held(failure),
+        }
+    }
+    fn comes_back_as(&self, back: &Self) -> bool {
+        let _ = back;
+        match self {
+            Self::Recorded { .. } | Self::Taken { .. } => true,
+            _ => ::idem_runtime::__private::same_variant(self, back),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! at a time: that two handlers have one operation, and a key of the one is answered with the result
 //! of the other, shows only here. Ask in a test, or at start-up:
 //!
-//! ```
+//! ```standalone_crate
 //! # #[cfg(all(feature = "macros", feature = "sqlite"))] {
 //! use idem_runtime::{IdempotencyKey, idempotent, registry};
 //! use sqlx::SqliteTransaction;
