@@ -113,7 +113,8 @@ async fn a_record_that_cannot_be_read_is_not_told_as_a_replay() {
         (
             "UPDATE idem_record SET result = CAST('{\"id\":\"4111-1111\"}' AS BLOB)",
             "refusal=\"IncompatibleState\"",
-            "Paid`",
+            "cause=\"the record of operation `pay` does not decode into `sqlite::payments::Paid` at line 1, \
+             column 17; the body did not run:",
         ),
         (
             "UPDATE idem_record SET codec = 9",
@@ -158,7 +159,8 @@ async fn a_store_out_of_reach_is_a_warning_and_a_store_unfit_an_error() {
         "outcome=\"refused\"",
         "kind=\"unavailable\"",
         "refusal=\"Unavailable\"",
-        "cause=\"no connection to the idempotency store (the pool is closed); the body did not run or was rolled back: try again with the same key\"",
+        "cause=\"no connection to the idempotency store (the pool is closed); the body did not run or was rolled \
+         back: try again with the same key\"",
     ];
     events.expect(Level::WARN, &away);
 }

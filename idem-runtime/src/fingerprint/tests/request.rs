@@ -30,6 +30,10 @@ fn the_order_of_parameters_does_not_count_and_a_null_that_was_said_stays() {
 }
 
 #[test]
+#[expect(
+    clippy::unnecessary_mut_passed,
+    reason = "as a caller may have it at hand"
+)]
 fn a_parameter_that_is_none_is_left_out() {
     let mut request = RequestFields::new();
     request
@@ -39,7 +43,7 @@ fn a_parameter_that_is_none_is_left_out() {
         .field("note", &&Some(None::<u8>))
         .expect("a good parameter");
     request
-        .field("to", &Box::new(None::<u8>))
+        .field("to", &mut &None::<u8>)
         .expect("a good parameter");
     assert_eq!(request.into_canonical(), br#"{"note":null}"#);
 }
