@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use idem_runtime::policy::{DEFAULT_RETRY_AFTER, MAX_RETRY_AFTER};
 use idem_runtime::store::{Outcome, Store};
 use idem_runtime::{Error, StoredFailure};
 use serde::{Deserialize, Serialize};
@@ -210,7 +211,7 @@ pub(crate) async fn a_lease_is_in_flight_and_an_unknown_outcome_is_not_run<S: Su
     match ask(&store, &mut conn, &key("live"), &json!(1)).await {
         Outcome::InFlight { retry_after } => {
             assert!(
-                retry_after > left / 2 && retry_after <= left,
+                retry_after >= DEFAULT_RETRY_AFTER && retry_after <= MAX_RETRY_AFTER,
                 "{retry_after:?}"
             );
         }
