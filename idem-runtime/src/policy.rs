@@ -69,7 +69,7 @@ pub enum Expiry {
 }
 
 /// What becomes of a key whose lease lapsed: its attempt crashed, hung, or lost the database for the
-/// whole lease, and nobody knows whether its effect happened.
+/// whole lease (a body that panics ends at once as a lapse would), and nobody knows whether its effect happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLapse {
     /// It waits for somebody to find out: the first caller who sees the lapse makes the record

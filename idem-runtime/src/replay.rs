@@ -96,6 +96,8 @@ impl<T> Deref for Replayable<T> {
     }
 }
 
+/// Serializes as the result alone: an answer that is made of it, `Json(payment)`, does not say that it is a
+/// replay. `payment.map(Json)` does.
 impl<T: Serialize> Serialize for Replayable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(serializer)

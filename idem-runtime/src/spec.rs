@@ -149,8 +149,8 @@ impl Operation {
     /// Run with [`Operation::run_leased`].
     ///
     /// The request is kept in the record from the claim on, for whoever has to find an unknown
-    /// outcome out, whether or not [`record_request`](Self::record_request) is given (an operation
-    /// [without a fingerprint](Self::without_fingerprint) has none to keep).
+    /// outcome out, up to [`request_limit`](Self::request_limit), whether or not
+    /// [`record_request`](Self::record_request) is given (an operation [without a fingerprint](Self::without_fingerprint) has none to keep).
     ///
     /// # Panics
     /// If below 1 second or above 24 hours.

@@ -19,7 +19,7 @@
 //! | `unkeyed` | the same, for a call without a key |
 //! | `replayed` | an earlier result |
 //! | `failure_recorded` | the body's permanent failure, now recorded |
-//! | `failure_replayed` | an earlier permanent failure. It is told from a fresh one here only |
+//! | `failure_replayed` | an earlier permanent failure; in code [`ReplayExt`](crate::ReplayExt) tells it from a first one |
 //! | `failed` | the body's own error; nothing remains |
 //! | `in_flight`, `mismatch` | those refusals |
 //! | `incompatible` | a record that this build cannot read |
@@ -64,7 +64,7 @@ static MISMATCHES: Mutex<BTreeMap<(&str, &str), u64>> = Mutex::new(BTreeMap::new
 pub struct Mismatches {
     /// The operation's namespace.
     pub namespace: &'static str,
-    /// The operation called.
+    /// The operation called. All names that an `operation = expr` gives count as one, the function's.
     pub operation: &'static str,
     /// Since this process began.
     pub count: u64,

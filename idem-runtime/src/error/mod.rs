@@ -310,7 +310,7 @@ pub enum Error {
     /// come back from its own JSON as it went, so that a replay would fail or differ. Everything
     /// was rolled back; in lease mode, where nothing can be, the outcome is unknown.
     #[error(
-        "what operation `{operation}` came to, a `{type_name}`, cannot be recorded: {reason}; the field `message` may say more"
+        "what operation `{operation}` came to, a `{type_name}`, cannot be recorded: {reason}; nothing was recorded: the field `message` of this error may say more"
     )]
     NotStorable {
         /// The operation called.

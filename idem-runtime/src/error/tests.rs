@@ -52,12 +52,17 @@ fn statuses_are_those_of_the_draft() {
 }
 
 #[test]
-fn only_an_attempt_in_flight_says_when_to_come_back() {
+fn an_attempt_in_flight_and_a_limit_say_when_to_come_back() {
     let wait = Duration::from_millis(250);
     assert_eq!(
         Error::InFlight { retry_after: wait }.retry_after(),
         Some(wait)
     );
+    let limit = Error::TooManyRuns {
+        limit: 1,
+        retry_after: wait,
+    };
+    assert_eq!(limit.retry_after(), Some(wait));
     assert_eq!(Error::FreshTransactionNeeded.retry_after(), None);
 }
 
@@ -87,11 +92,11 @@ fn every_error() -> Vec<Error> {
             attempt: 1,
         },
         Error::LeaseLost,
+        Error::LeaseInTransaction,
         Error::TooManyRuns {
             limit: 2,
             retry_after: Duration::from_secs(1),
         },
-        Error::LeaseInTransaction,
         Error::LeasePolicy {
             operation: "pay".into(),
             leased: true,

@@ -93,9 +93,9 @@
 //! every request, replays included. The scope is the account or tenant, not the token, which may be
 //! renewed between a request and its retry, and nothing that strangers share.
 //!
-//! Prefer `Router::route_layer` to `Router::layer` for what asks for a key or detaches a call: around a
-//! whole router a layer also answers for what has no route, and a `PATCH` to a `POST` route is asked for
-//! a key before it is told 405. A policy may go around anything.
+//! Put what asks for a key or detaches a call on the method router, `post(handler).route_layer(..)`:
+//! `Router::layer` and `Router::route_layer` put it around the 405 of each route too, so that a `PATCH` to
+//! a `POST` route is asked for a key first, and the former around the 404. A policy may go around anything.
 
 pub mod cors;
 mod detached;

@@ -63,6 +63,10 @@ pub const CODES: [(&str, StatusCode); 13] = [
 /// No member holds another request's data, nor what the database said: that is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    schema(description = "A refusal: problem details by RFC 9457.")
+)]
 #[non_exhaustive]
 pub struct Problem {
     /// A URI that names the kind of problem.

@@ -75,7 +75,7 @@ async fn beat<DB: LeaseBackend>(
             // Another run's statement has carried this one.
             continue;
         }
-        let answer = take_turn(&heartbeats, &held, asked).await;
+        let answer = take_turn(&heartbeats, &held, asked, beat.is_some()).await;
         if let Some(beat) = beat {
             // The body may have given the question up.
             let _ = beat.send(answer);
@@ -88,6 +88,7 @@ async fn take_turn<DB: LeaseBackend>(
     heartbeats: &Arc<Heartbeats<DB>>,
     held: &Held,
     asked: Instant,
+    by_body: bool,
 ) -> Result<(), Error> {
     let (lease, attempt) = (held.lease.duration(), &held.attempt);
     let until = bound(attempt.life().until, asked, lease);
@@ -97,8 +98,13 @@ async fn take_turn<DB: LeaseBackend>(
         return Err(Error::Unavailable(sqlx::Error::PoolTimedOut.into()));
     };
     let life = attempt.life();
-    if life.due > asked || life.is_lost {
-        return carried(attempt, asked);
+    if life.is_lost {
+        return Err(Error::LeaseLost);
+    }
+    // The body is told of a heartbeat that was sent after it asked; else any that was sent will do.
+    let is_given = life.given.is_some_and(|given| given >= asked);
+    if is_given || (!by_body && life.due > asked) {
+        return Ok(());
     }
     let (heartbeats, held) = (Arc::clone(heartbeats), held.clone());
     // In a task of its own: a run that ends takes its own task along, and not the others' heartbeats.
@@ -109,18 +115,6 @@ async fn take_turn<DB: LeaseBackend>(
     });
     // It is cut off by the end of the runtime alone.
     sent.await.unwrap_or(Err(Error::LeaseLost))
-}
-
-/// What another run's statement did for this lease.
-fn carried(attempt: &Attempt, asked: Instant) -> Result<(), Error> {
-    let life = attempt.life();
-    if life.is_lost {
-        Err(Error::LeaseLost)
-    } else if life.given.is_some_and(|given| given >= asked) {
-        Ok(())
-    } else {
-        Err(Error::Unavailable(sqlx::Error::PoolTimedOut.into()))
-    }
 }
 
 /// One statement for all leases of the table that are due, or will be soon; what came of this one.

@@ -148,7 +148,9 @@ impl<DB: LeaseBackend> Holder<DB> {
             Error::Unavailable(error)
             | Error::Busy(error)
             | Error::ReadOnly(error)
-            | Error::TransactionLost(error) => Answer::Refused(Error::CommitUnknown(error)),
+            | Error::TransactionLost(error)
+            | Error::StatementsLost(error)
+            | Error::LockTableFull(error) => Answer::Refused(Error::CommitUnknown(error)),
             error => self.doubt(attempt, error).await,
         }
     }

@@ -1,8 +1,8 @@
 //! Reconciliation: finding unknown outcomes, and settling them.
 //!
-//! An outcome is unknown where a lease lapsed under
-//! [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown), or where the attempt itself said so. The
-//! record keeps the request, and the external key that the attempt gave its provider: with either,
+//! An outcome is unknown where a lease lapsed, or a body panicked, under
+//! [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown), where the attempt itself said so, or where what it
+//! came to could not be recorded. The record keeps the request (up to a limit), and the external key that the attempt gave its provider: with either,
 //! somebody asks the provider what happened, and settles the record by one compare-and-swap. From
 //! then on the attempt that was late is fenced off.
 

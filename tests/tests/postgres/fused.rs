@@ -98,18 +98,6 @@ async fn a_body_that_makes_its_connection_forget_has_done_nothing() {
 }
 
 #[tokio::test]
-async fn a_table_that_bears_no_statements_is_served_unfused() {
-    let shop = Shop::open(1).await;
-    shop.run(
-        "CREATE RULE nothing AS ON INSERT TO idem_record WHERE new.namespace = 'none' DO INSTEAD NOTHING",
-    )
-    .await;
-    for _ in 0..2 {
-        assert_paid_by(&shop, &shop.pool, PLAIN).await;
-    }
-}
-
-#[tokio::test]
 async fn how_a_session_reads_and_writes_text_changes_nothing() {
     let shop = Shop::open(1).await;
     let settings = [

@@ -129,7 +129,7 @@ async fn a_call_in_the_callers_transaction_through_a_pooler_goes_as_that_goes() 
 /// Who keeps statements by name there is refused by the server: it knows them on one connection of
 /// its own, and not on the next.
 #[tokio::test]
-async fn who_keeps_named_statements_behind_a_pooler_gets_errors_and_never_a_second_effect() {
+async fn who_keeps_named_statements_behind_a_pooler_may_get_errors_and_never_a_second_effect() {
     let (pooler, shop) = open().await;
     let careless = [0; 2].map(|_| pooler.pool(2, pooler.careless_options()));
     let half_told = pooler.pool(2, pooler.options());
@@ -146,7 +146,9 @@ async fn who_keeps_named_statements_behind_a_pooler_gets_errors_and_never_a_seco
         };
         match answer {
             Ok(_) => shop.assert_one_effect(key).await,
-            Err(PayError::Idempotency(Error::Database(error) | Error::Unavailable(error))) => {
+            Err(PayError::Idempotency(
+                Error::Database(error) | Error::Unavailable(error) | Error::StatementsLost(error),
+            )) => {
                 refused.insert(error.code().expect("the server's word"));
             }
             Err(PayError::Database(error)) => {
@@ -158,9 +160,13 @@ async fn who_keeps_named_statements_behind_a_pooler_gets_errors_and_never_a_seco
         let (payments, records) = shop.effects(key).await;
         assert!(payments == records && payments <= 1, "{payments} {records}");
     }
-    // No such statement here, or another client's of that name (with other values: 08P01).
+    // No such statement here, or another client's of that name, with other values perhaps. Where the
+    // library meets it before a body it prepares anew, so that it may be that nobody was refused.
     assert!(
-        refused.contains("26000") || refused.contains("42P05"),
+        refused.iter().all(|code| matches!(
+            &**code,
+            "26000" | "42P05" | "08P01" | "0A000" | "42P18" | "22P03"
+        )),
         "{refused:?}"
     );
     // The keys are none the worse for it.

@@ -4,6 +4,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
@@ -23,7 +24,9 @@ use super::subject::{Besides, Subject};
 use crate::error::Error;
 use crate::lease::Attempt;
 use crate::policy::OnLapse;
+use crate::spec::Operation;
 use crate::store::LeaseBackend;
+use crate::telemetry::Call;
 
 /// The service that [`IdempotencyLayer`](super::IdempotencyLayer) makes.
 pub struct IdempotencyService<DB: LeaseBackend, S> {
@@ -115,13 +118,13 @@ where
         }
         Ok(None) => {
             let operation = format!("{} {}", parts.method, parts.uri.path()).into();
-            return Ok(Error::KeyMissing { operation }.into_response());
+            return Ok(refused(&rules.operation, Error::KeyMissing { operation }));
         }
-        Err(invalid) => return Ok(Error::from(invalid).into_response()),
+        Err(invalid) => return Ok(refused(&rules.operation, invalid.into())),
     };
     let Some(scope) = (rules.scope)(&parts) else {
         let operation = rules.operation.name().into();
-        return Ok(Error::ScopeMissing { operation }.into_response());
+        return Ok(refused(&rules.operation, Error::ScopeMissing { operation }));
     };
     let may_replay = rules.may_replay.as_ref().is_none_or(|ask| ask(&parts));
     let body = match read(body, rules.request_limit).await {
@@ -141,7 +144,7 @@ where
     ask_for_what_can_be_recorded(request.headers_mut());
     let permit = match rules.enter() {
         Ok(permit) => permit,
-        Err(error) => return Ok(error.into_response()),
+        Err(error) => return Ok(refused(&rules.operation, error)),
     };
     let run_rules = Arc::clone(&rules);
     let (answer, first) = oneshot::channel();
@@ -160,6 +163,22 @@ where
         Err(Ended::Unstorable(why)) => not_storable(why).into_response(),
         Err(Ended::Inner(error)) => return Err(error),
     })
+}
+
+/// A refusal before the call begins, told in an event as those of a call are.
+fn refused(operation: &Operation, refusal: Error) -> Response {
+    Call {
+        operation,
+        name: operation.name(),
+        identity: None,
+        outcome: "refused",
+        record: None,
+        refusal: Some(&refusal),
+        waits: 0,
+        elapsed: Duration::ZERO,
+    }
+    .emit();
+    refusal.into_response()
 }
 
 /// The response as the inner service made it. A record has less: headers of the moment, extensions.

@@ -107,7 +107,7 @@ impl LeaseSession for MySqlConnection {
     }
 
     async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
-        let found = rows(self, sql::count_unknown(table, namespace))
+        let found = alone(self, sql::count_unknown(table, namespace))
             .await
             .map_err(|error| code::fold_table(error, table))?;
         let found: i64 = last(found)?.try_get("found").map_err(code::fold)?;

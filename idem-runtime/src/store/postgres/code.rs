@@ -4,7 +4,7 @@
 use sqlx::error::ErrorKind;
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 
-use crate::error::Error;
+use crate::error::{Error, SchemaFault};
 
 /// What an error of one of the library's own statements means.
 pub(super) fn fold(error: sqlx::Error) -> Error {
@@ -47,7 +47,14 @@ pub(super) fn fold_table(error: sqlx::Error, table: &str, privilege: &'static st
             source: error.into(),
         };
     }
-    fold(error)
+    let name = || table.to_owned();
+    if is_missing_table(&error) {
+        SchemaFault::TableMissing { table: name() }.into()
+    } else if is_missing_column(&error) {
+        SchemaFault::Columns { table: name() }.into()
+    } else {
+        fold(error)
+    }
 }
 
 /// As [`fold_table`], for the record: the table was there when the body began.

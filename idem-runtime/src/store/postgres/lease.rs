@@ -82,7 +82,10 @@ impl LeaseSession for PgConnection {
         if let Some((until, scope, key)) = page.after {
             statement = statement.bind(until.as_micros()).bind(scope).bind(key);
         }
-        let rows = statement.fetch_all(self).await.map_err(code::fold)?;
+        let rows = statement
+            .fetch_all(self)
+            .await
+            .map_err(|error| code::fold_table(error, page.table, "SELECT"))?;
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
@@ -105,7 +108,7 @@ impl LeaseSession for PgConnection {
             .await;
         let found: i64 = row
             .and_then(|row| row.try_get("found"))
-            .map_err(code::fold)?;
+            .map_err(|error| code::fold_table(error, table, "SELECT"))?;
         Ok(found.unsigned_abs())
     }
 }
@@ -168,7 +171,7 @@ impl LeaseStatements for PgConnection {
             Ok(_) if entry.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
             Err(error) if code::is_our_conflict(&error, table) => Ok(false),
-            Err(error) => Err(code::fold(error)),
+            Err(error) => Err(code::fold_table(error, table, "SELECT, INSERT, UPDATE")),
         }
     }
 
@@ -205,7 +208,10 @@ impl LeaseStatements for PgConnection {
         if change != Change::Extend && !set.is_empty() {
             query = query.bind(write.result).bind(write.failure);
         }
-        let done = query.execute(self).await.map_err(code::fold)?;
+        let done = query
+            .execute(self)
+            .await
+            .map_err(|error| code::fold_table(error, &ask.table, "SELECT, UPDATE"))?;
         Ok(done.rows_affected() == 1)
     }
 }
@@ -234,12 +240,12 @@ async fn extend(
     due: &[Due<'_>],
 ) -> Result<Extended, Error> {
     let mut extended = Extended {
-        extended: ids(tx, sql::extend(table, due)).await?,
+        extended: ids(tx, sql::extend(table, due), table).await?,
         ..Extended::default()
     };
     let missing = extended.missing(due);
     if !missing.is_empty() {
-        extended.locked = ids(tx, sql::held(table, &missing)).await?;
+        extended.locked = ids(tx, sql::held(table, &missing), table).await?;
     }
     Ok(extended)
 }
@@ -247,10 +253,11 @@ async fn extend(
 async fn ids(
     tx: &mut Transaction<'_, Postgres>,
     statement: String,
+    table: &str,
 ) -> Result<HashSet<AttemptId>, Error> {
     // Of as many values as there are leases: not one to keep prepared.
     let rows = Statement::new(statement, false).fetch_all(tx).await;
-    rows.map_err(code::fold)?
+    rows.map_err(|error| code::fold_table(error, table, "SELECT, UPDATE"))?
         .iter()
         .map(|row| row.try_get("attempt_id").map(AttemptId::from_uuid))
         .collect::<Result<_, _>>()
@@ -279,7 +286,7 @@ async fn lapse(
         .bind(overdue.becomes.as_uuid())
         .execute(&mut tx)
         .await
-        .map_err(code::fold);
+        .map_err(|error| code::fold_table(error, table, "SELECT, UPDATE"));
     end(tx, done.map(|done| (done.rows_affected(), true))).await
 }
 

@@ -26,7 +26,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
 use super::session::{Ask, Declined, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
-use crate::error::{Error, SchemaFault, SchemaFinding};
+use crate::error::{Error, SchemaFinding};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
 use crate::record::{AttemptId, CODEC_JSON};
@@ -240,16 +240,7 @@ async fn look_once(conn: &mut PgConnection, ask: &Ask) -> Result<(Seen, String),
         .bind(ask.identity.key().as_str())
         .fetch_one(conn)
         .await
-        .map_err(|error| {
-            let table = ask.table.to_string();
-            if code::is_missing_table(&error) {
-                SchemaFault::TableMissing { table }.into()
-            } else if code::is_missing_column(&error) {
-                SchemaFault::Columns { table }.into()
-            } else {
-                code::fold_table(error, &table, "SELECT")
-            }
-        })?;
+        .map_err(|error| code::fold_table(error, &ask.table, "SELECT"))?;
     seen(&row)
 }
 

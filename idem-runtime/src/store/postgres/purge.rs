@@ -6,7 +6,7 @@ use sqlx::{Connection as _, Row as _};
 use super::super::session::Spent;
 use super::code;
 use super::statement::Statement;
-use crate::error::{Error, SchemaFault};
+use crate::error::Error;
 
 /// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail
 /// the batch.
@@ -80,10 +80,7 @@ fn fold(table: &str, error: sqlx::Error) -> Error {
     if code::raised(&error).as_deref() == Some("25001") {
         // A transaction that sqlx does not know of has read as READ ONLY.
         Error::ReadOnly(error.into())
-    } else if code::is_missing_table(&error) {
-        let table = table.to_owned();
-        SchemaFault::TableMissing { table }.into()
     } else {
-        code::fold_table(error, table, "SELECT, DELETE")
+        code::fold_table(error, table, "SELECT, UPDATE, DELETE")
     }
 }

@@ -50,7 +50,7 @@ const SMALL: &[&str] = &["smallint", "mediumint", "int", "bigint"];
 
 /// Names are bytes and long enough, or a collation or a session that is not strict would make two
 /// keys one; payloads are bytes that nothing cuts.
-const COLUMNS: [Wanted; 17] = [
+const COLUMNS: [Wanted; 18] = [
     wanted(
         "namespace",
         "VARBINARY(64)",
@@ -75,6 +75,7 @@ const COLUMNS: [Wanted; 17] = [
     ),
     wanted("attempt_id", "BINARY(16)", &["binary"], 16, Null::Never),
     wanted("request", "LONGBLOB", &["longblob"], 0, Null::Sometimes),
+    wanted("on_lapse", "SMALLINT", SMALL, 0, Null::Sometimes),
     wanted("result", "LONGBLOB", &["longblob"], 0, Null::Sometimes),
     wanted("failure", "LONGBLOB", &["longblob"], 0, Null::Sometimes),
     wanted(

@@ -2,7 +2,7 @@
 
 /// Every column that the library writes: type, length (of characters; 0: any), and whether it is left
 /// null.
-const COLUMNS: [(&str, &str, u16, bool); 16] = [
+const COLUMNS: [(&str, &str, u16, bool); 17] = [
     ("namespace", "text", 64, false),
     ("scope", "text", 255, false),
     ("key", "text", 255, false),
@@ -19,6 +19,7 @@ const COLUMNS: [(&str, &str, u16, bool); 16] = [
     ("created_at", "timestamptz", 0, false),
     ("expires_at", "timestamptz", 0, false),
     ("locked_until", "timestamptz", 0, true),
+    ("on_lapse", "smallint", 0, true),
 ];
 
 /// What of the table is checked, in one row: of each kind of fault the first, in three words.

@@ -45,7 +45,7 @@ const NAMES: &[&str] = &["namespace", "scope", "key"];
 pub(super) const COMPARED: &[&str] = &["namespace", "scope", "key", "operation"];
 
 /// The rest, and whether the library leaves it null.
-const COLUMNS: [(&str, Kind, bool); 13] = [
+const COLUMNS: [(&str, Kind, bool); 14] = [
     ("operation", Kind::Text, false),
     ("attempt_id", Kind::Bytes, false),
     ("attempt", Kind::Integer, false),
@@ -55,6 +55,7 @@ const COLUMNS: [(&str, Kind, bool); 13] = [
     ("created_at", Kind::Integer, false),
     ("expires_at", Kind::Integer, false),
     ("locked_until", Kind::Integer, true),
+    ("on_lapse", Kind::Integer, true),
     ("fingerprint", Kind::Bytes, true),
     ("request", Kind::Bytes, true),
     ("result", Kind::Bytes, true),
