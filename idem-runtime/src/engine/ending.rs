@@ -94,6 +94,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
 }
 
 async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> Ending<T, E> {
+    claim.state.out_of_step |= matches!(answer, Answer::Refused(Error::StatementUnfinished(_)));
     roll_back(claim.tx, claim.state).await;
     Ending::Answered(answer)
 }
@@ -106,6 +107,10 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
     let mut innermost = true;
     while depth::<DB>(&claim.tx) > claim.depth {
         innermost = false;
+        if !DB::reopen(&mut claim.tx).await {
+            claim.state.out_of_step = true;
+            break;
+        }
         if DB::TransactionManager::rollback(&mut claim.tx)
             .await
             .is_err()
@@ -120,7 +125,10 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
 /// Rolls back what a body has left; says whether there was something to roll back to.
 async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
     state.unproven = true;
-    DB::reopen(&mut tx).await;
+    if state.out_of_step || !DB::reopen(&mut tx).await {
+        state.out_of_step = true;
+        return false;
+    }
     claim::roll_back(tx, state).await
 }
 
@@ -166,6 +174,7 @@ async fn record<DB: Backend, T, E>(
             Err(error) => Sealed::Refused(tx, error),
         }
     };
+    state.out_of_step |= matches!(sealed, Sealed::Refused(_, Error::StatementUnfinished(_)));
     match sealed {
         Sealed::Committed => {
             state.armed = false;

@@ -29,7 +29,7 @@ pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
     };
     // Dropped meanwhile, it is closed.
     let armed = mem::replace(&mut state.armed, true);
-    let in_step = DB::is_in_step(conn).await;
+    let in_step = !mem::take(&mut state.out_of_step) && DB::is_in_step(conn).await;
     if in_step {
         state.armed = armed;
     } else if borrowed {

@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) unfit: u32,
     /// Whether a body may have left the connection with answers that nobody has read.
     pub(crate) unproven: bool,
+    /// Whether the connection was found not to answer what it is asked.
+    pub(crate) out_of_step: bool,
     /// Whether the call has begun again because prepared statements were lost.
     pub(crate) renewed: bool,
     /// Whether a BEGIN that failed may have left something on the connection.

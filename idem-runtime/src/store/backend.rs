@@ -98,9 +98,10 @@ pub trait Backend: Database<Connection: Session> {
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
     /// Makes sure that there is a transaction to roll back after a body that may have ended it,
-    /// where the driver counts on one.
+    /// where the driver counts on one. Returns `false` if the connection no longer answers what it is
+    /// asked: then nothing more is to be sent on it.
     #[doc(hidden)]
-    fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = ()> + Send;
+    fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = bool> + Send;
 
     /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
     /// say so itself.

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use idem_runtime::{IdempotencyKey, idempotent};
+use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay};
 use idem_tests::mysql::{Shop, fresh_key};
 use sqlx::Executor as _;
@@ -69,6 +69,34 @@ async fn what_a_body_leaves_unread_is_no_fault_of_its_and_nobody_elses_answer() 
         let again = pay(&shop.pool, &key, &CMD).await;
         let again = again.unwrap_or_else(|error| panic!("{at}: {error:?}"));
         assert_eq!(again.replayed(), !fails, "{at}");
+        shop.assert_one_effect(&key).await;
+    }
+}
+
+/// A query is dropped while it is being prepared: the driver does not count what the server answers.
+#[tokio::test]
+async fn after_a_query_dropped_while_prepared_nothing_is_recorded_and_nobody_gets_anothers_answer()
+{
+    let shop = Shop::open(1).await;
+    for fails in [false, true] {
+        let key = fresh_key();
+        let left = pay_and_leave(&shop.pool, &key, &CMD, false, true, fails).await;
+        match left.expect_err("nothing is recorded") {
+            PayError::BankDown => assert!(fails),
+            PayError::Idempotency(Error::StatementUnfinished(_)) => assert!(!fails),
+            other => panic!("failed: {fails}: {other:?}"),
+        }
+        shop.assert_no_effect(&key).await;
+        for word in 0..5_i64 {
+            let answer: i64 = sqlx::query_scalar("SELECT CAST(? AS SIGNED)")
+                .bind(word)
+                .fetch_one(&shop.pool)
+                .await
+                .expect("its own answer");
+            assert_eq!(answer, word, "failed: {fails}");
+        }
+        let again = pay(&shop.pool, &key, &CMD).await.expect("fresh");
+        assert!(!again.replayed());
         shop.assert_one_effect(&key).await;
     }
 }

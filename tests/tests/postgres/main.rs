@@ -18,6 +18,7 @@ mod killed;
 mod link;
 mod nesting;
 mod operations;
+mod partitions;
 mod pooler;
 mod refusals;
 mod rivals;

@@ -9,13 +9,13 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
-const PARTITIONED: &str = "ALTER TABLE idem_record RENAME TO plain; \
+pub(crate) const PARTITIONED: &str = "ALTER TABLE idem_record RENAME TO plain; \
      CREATE TABLE idem_record (LIKE plain INCLUDING ALL) PARTITION BY HASH (namespace, scope, key); \
      CREATE TABLE part_0 PARTITION OF idem_record FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
      CREATE TABLE part_1 PARTITION OF idem_record FOR VALUES WITH (MODULUS 2, REMAINDER 1)";
 
 /// A record like `from`'s under `to`, from somebody who does not ask for the lock.
-fn like(from: &IdempotencyKey, to: &IdempotencyKey) -> String {
+pub(crate) fn like(from: &IdempotencyKey, to: &IdempotencyKey) -> String {
     format!(
         "CREATE TEMP TABLE copy AS SELECT * FROM idem_record WHERE key = '{from}'; \
          UPDATE copy SET key = '{to}', attempt_id = gen_random_uuid(); INSERT INTO idem_record SELECT * FROM copy",

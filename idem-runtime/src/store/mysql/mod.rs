@@ -27,6 +27,7 @@ mod lease;
 mod purge;
 mod row;
 pub(crate) mod sql;
+mod step;
 mod unit;
 mod verify;
 
@@ -136,11 +137,9 @@ impl Session for MySqlConnection {
     }
 
     async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        match self
-            .execute(AssertSqlSafe(sql::unmark(&held.ask, undo)))
-            .await
-        {
-            Ok(_) => Ok(()),
+        match step::send(self, &sql::unmark(&held.ask, undo)).await {
+            Ok(()) => Ok(()),
+            Err(error) if step::is_lost(&error) => Err(Error::StatementUnfinished(error.into())),
             // What a body commits leaves its claim for all to see. If that is gone too, everything was
             // rolled back: by a deadlock, by habit, that the body took for a failure of its own.
             Err(error) if undo && code::is_no_savepoint(&error) && held.placeholder => {

@@ -86,6 +86,9 @@ pub(super) fn alone(text: &str) -> String {
     format!("SET TRANSACTION READ WRITE; {text}; COMMIT AND NO CHAIN NO RELEASE")
 }
 
+/// A statement that does nothing.
+pub(super) const NOTHING: &str = "DO 0";
+
 /// Fails outside a transaction: no savepoint is kept there.
 pub(super) const PROVE: &str = "SAVEPOINT idem_here; RELEASE SAVEPOINT idem_here";
 

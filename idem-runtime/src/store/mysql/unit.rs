@@ -9,7 +9,7 @@ use sqlx_core::transaction::TransactionManager as _;
 use super::super::backend::{Backend, Opened};
 use super::super::session::{Ask, CommitError, Home, Seen, Session as _, Spent};
 use super::super::unbroken::Unbroken;
-use super::{code, insert, peek, purge, sql, take};
+use super::{code, insert, peek, purge, sql, step, take};
 use crate::error::Error;
 use crate::fast_check;
 
@@ -77,18 +77,31 @@ impl Backend for MySql {
         }
     }
 
-    async fn reopen(tx: &mut Transaction<'_, Self>) {
+    async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
         // A ROLLBACK outside any transaction succeeds. It leaves the locks of LOCK TABLES, with
         // which a body has ended its transaction, and a pool would go on holding them.
-        if MySqlTransactionManager::get_transaction_depth(tx) == 1 {
-            let _ = tx.execute(sql::LEAVE).await;
-        }
+        let ends = if MySqlTransactionManager::get_transaction_depth(tx) == 1 {
+            sql::LEAVE
+        } else {
+            sql::NOTHING
+        };
+        let sent = step::send(tx, ends).await;
+        !sent.is_err_and(|error| step::is_lost(&error))
     }
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // COMMIT of no transaction reports success.
-        tx.execute(sql::PROVE).await.map_err(code::fold)?;
-        Ok(())
+        step::send(tx, sql::PROVE).await.map_err(|error| {
+            if step::is_lost(&error) {
+                Error::StatementUnfinished(error.into())
+            } else {
+                code::fold(error)
+            }
+        })
+    }
+
+    async fn hang_up(conn: &mut MySqlConnection) {
+        step::hang_up(conn).await;
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {

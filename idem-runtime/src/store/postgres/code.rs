@@ -121,7 +121,8 @@ pub(super) fn may_follow_commit(error: &sqlx::Error) -> bool {
     sqlstate(error).is_some_and(|code| code.starts_with("53") || code == "57014")
 }
 
-/// A unique violation of the record's own table, and not of one that a trigger writes.
+/// A unique violation of the record's own table or of one of its partitions, and not of a table that a
+/// trigger writes.
 pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
     let Some(found) = database_error(error) else {
         return false;
@@ -131,8 +132,18 @@ pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
         .map_or((None, table), |(schema, name)| (Some(schema), name));
     found.code() == "23505"
         && sqlx::error::DatabaseError::kind(found) == ErrorKind::UniqueViolation
-        && found.table() == Some(name)
-        && schema.is_none_or(|schema| found.schema() == Some(schema))
+        && (is_in_partition(error)
+            || found.table() == Some(name)
+                && schema.is_none_or(|schema| found.schema() == Some(schema)))
+}
+
+/// Whether a library's INSERT met a duplicate of the record's primary key, in whatever table. The detail
+/// names the columns, the same in every language; it is not shown to a role that may not read them.
+fn is_in_partition(error: &sqlx::Error) -> bool {
+    is_own(error)
+        && database_error(error)
+            .and_then(PgDatabaseError::detail)
+            .is_some_and(|detail| detail.contains("(namespace, scope, key)=("))
 }
 
 /// A unique violation that may be of a part of the record's table: where a partition has refused the

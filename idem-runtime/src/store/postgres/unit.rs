@@ -70,8 +70,9 @@ impl Backend for Postgres {
         }
     }
 
-    async fn reopen(_: &mut Transaction<'_, Self>) {
+    async fn reopen(_: &mut Transaction<'_, Self>) -> bool {
         // A ROLLBACK outside any transaction succeeds, with a warning.
+        true
     }
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {

@@ -111,9 +111,10 @@ impl Backend for Sqlite {
         }
     }
 
-    async fn reopen(tx: &mut Transaction<'_, Self>) {
+    async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
         // Fails, and does nothing, inside the transaction that ought to be there.
         let _ = tx.execute("BEGIN").await;
+        true
     }
 
     async fn prove(_: &mut Transaction<'_, Self>) -> Result<(), Error> {
