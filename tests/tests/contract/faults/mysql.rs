@@ -321,7 +321,9 @@ async fn a_trigger_that_runs_before_a_write_is_refused_and_one_after_it_is_not()
             format!("CREATE TRIGGER pass {when} {event} ON idem_record FOR EACH ROW SET @a = 1")
         };
         match fault(&trigger("BEFORE")).await {
-            SchemaFault::Trigger { trigger, .. } => assert!(trigger.ends_with(".pass")),
+            SchemaFault::Trigger { trigger, .. } => {
+                assert!(trigger.split('.').next_back() == Some("pass"));
+            }
             other => panic!("{event}: {other:?}"),
         }
         let (_database, mut conn) = changed(&trigger("AFTER")).await;
