@@ -137,7 +137,7 @@ fn test_names(page: &str) -> Vec<&str> {
 fn every_test_that_the_page_of_faults_names_is_there() {
     let page = fs::read_to_string(root().join("tests/FAULTS.md")).expect("tests/FAULTS.md");
     let mut files = Vec::new();
-    for folder in ["examples", "idem-macros", "idem-runtime", "tests"] {
+    for folder in ["examples", "fuzz", "idem-macros", "idem-runtime", "tests"] {
         sources(&root().join(folder), &mut files);
     }
     let all: String = files
