@@ -228,7 +228,7 @@ pub enum Error {
     /// between the INSERT that met it and the look that followed. A retry tells the two apart, and
     /// is safe.
     #[error(
-        "a record for this key exists and cannot be seen by this database user (row security on the table?)"
+        "a record for this key exists and cannot be seen (row security, or a trigger that moves records?); everything was rolled back"
     )]
     RecordInvisible,
 

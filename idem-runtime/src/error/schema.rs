@@ -73,7 +73,8 @@ pub enum SchemaFault {
     },
 
     /// A trigger runs before or instead of a write of the record: it may change what is recorded, or
-    /// record nothing. One that runs after it is none of the library's business.
+    /// record nothing. One that runs after it is not refused: what it does to records is its owner's to answer
+    /// for.
     #[error(
         "trigger `{trigger}` runs before or instead of writes to table `{table}`, and can change or drop a record; to mend it: {fix}"
     )]

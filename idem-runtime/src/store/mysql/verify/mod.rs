@@ -123,7 +123,7 @@ async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Erro
     Ok(rows.first().map(unique).unwrap_or_default())
 }
 
-/// Nothing changes a record on its way into the table; what runs after it does not.
+/// Nothing changes a record on its way into the table; what runs after it is not judged.
 async fn triggers(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = format!(
         "{SELECT} concat(trigger_schema, '.', trigger_name) AS name FROM information_schema.triggers \

@@ -136,7 +136,7 @@ fn arbiter(row: &PgRow, table: &str) -> Result<(), Error> {
     Err(SchemaFault::NoArbiter { table, fix }.into())
 }
 
-/// Nothing changes or drops a record on its way into the table. What runs after it does neither.
+/// Nothing changes or drops a record on its way into the table. What runs after it is not judged.
 fn writes(row: &PgRow, table: &str) -> Result<(), Error> {
     if let Some([trigger, part, _]) = found(row, "trigger")? {
         return Err(SchemaFault::Trigger {

@@ -159,7 +159,7 @@ async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error>
     }
 }
 
-/// Nothing changes or drops a record on its way into the table; what runs after it does not. A trigger
+/// Nothing changes or drops a record on its way into the table; what runs after it is not judged. A trigger
 /// that does not say when it runs, runs before.
 async fn triggers(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
