@@ -185,12 +185,13 @@ impl LeaseStatements for PgConnection {
             | Change::Release
             | Change::LapseReleased
             | Change::Settle(_) => format!(
-                ", created_at = {NOW}, expires_at = {NOW} + $6 * interval '1 microsecond', locked_until = NULL, \
-                 codec = {CODEC_JSON}, result = $7, failure = $8"
+                ", created_at = clock.now, expires_at = clock.now + $6 * interval '1 microsecond', \
+                 locked_until = NULL, codec = {CODEC_JSON}, result = $7, failure = $8"
             ),
         };
         let statement = format!(
-            "UPDATE {} SET attempt_id = $5, status = {}{set} WHERE {IDENTITY} AND attempt_id = $4 AND {}",
+            "UPDATE {} SET attempt_id = $5, status = {}{set} FROM (SELECT {NOW} AS now OFFSET 0) AS clock \
+             WHERE {IDENTITY} AND attempt_id = $4 AND {}",
             ask.table,
             change.to().code(),
             condition(change, NOW),
