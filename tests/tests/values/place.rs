@@ -128,9 +128,9 @@ on! {
     aborts: false,
     // It quotes no row of its own accord.
     quoting: &[
-        "CREATE TRIGGER vain BEFORE INSERT ON idem_record WHEN NEW.status IN (1, 2) \
+        "CREATE TRIGGER vain AFTER INSERT ON idem_record WHEN NEW.status IN (1, 2) \
          BEGIN SELECT raise(ABORT, 'row (key-of-ada, 4815162342, \"4111-1111\") is refused'); END",
-        "CREATE TRIGGER vain_too BEFORE UPDATE ON idem_record WHEN NEW.status IN (1, 2) \
+        "CREATE TRIGGER vain_too AFTER UPDATE ON idem_record WHEN NEW.status IN (1, 2) \
          BEGIN SELECT raise(ABORT, 'row (key-of-ada, 4815162342, \"4111-1111\") is refused'); END",
     ],
     at_commit: &[
