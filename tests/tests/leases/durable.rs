@@ -40,10 +40,7 @@ async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
     desk.reached().await;
     cluster.stop_immediate().expect("it runs");
     cluster.resume().expect("it starts again");
-    let home = Postgres {
-        pool: database.pool(2),
-        database,
-    };
+    let home = Postgres::of(database);
     assert_eq!(home.status(&key).await, Some(Status::InProgress));
 }
 

@@ -54,6 +54,20 @@ const REFUSAL: &str = "ALTER TABLE idem_record ADD CONSTRAINT short CHECK \
 pub(crate) struct Postgres {
     pub(crate) database: Database,
     pub(crate) pool: PgPool,
+    /// One connection, to look at the records by.
+    observer: PgPool,
+}
+
+impl Postgres {
+    /// One whose table is there already.
+    pub(crate) fn of(database: Database) -> Self {
+        let (pool, observer) = (database.pool(4), database.pool(1));
+        Self {
+            database,
+            pool,
+            observer,
+        }
+    }
 }
 
 impl Home for Postgres {
@@ -63,8 +77,7 @@ impl Home for Postgres {
         let database = Database::fresh().await;
         let mut conn = database.connect().await;
         schema::create_if_missing(&mut conn).await.expect("made");
-        let pool = database.pool(4);
-        Self { database, pool }
+        Self::of(database)
     }
 
     fn pool(&self) -> PgPool {
@@ -84,14 +97,14 @@ impl Home for Postgres {
 
     async fn ends(&self) -> Vec<i64> {
         sqlx::query_scalar("SELECT (extract(epoch FROM locked_until) * 1000000)::bigint FROM idem_record WHERE status = 3 ORDER BY key")
-            .fetch_all(&mut self.database.connect().await)
+            .fetch_all(&self.observer)
             .await
             .expect("it can be read")
     }
 
     async fn only_status(&self) -> i16 {
         sqlx::query_scalar("SELECT status FROM idem_record")
-            .fetch_one(&mut self.database.connect().await)
+            .fetch_one(&self.observer)
             .await
             .expect("it can be read")
     }
@@ -107,6 +120,20 @@ impl Home for Postgres {
 pub(crate) struct Sqlite {
     pub(crate) database: idem_tests::sqlite::Sqlite,
     pub(crate) pool: SqlitePool,
+    /// One connection, to look at the records by.
+    observer: SqlitePool,
+}
+
+impl Sqlite {
+    /// One whose table is there already.
+    pub(crate) fn of(database: idem_tests::sqlite::Sqlite) -> Self {
+        let (pool, observer) = (database.pool(4), database.pool(1));
+        Self {
+            database,
+            pool,
+            observer,
+        }
+    }
 }
 
 impl Home for Sqlite {
@@ -116,8 +143,7 @@ impl Home for Sqlite {
         let database = idem_tests::sqlite::Sqlite::fresh(Journal::Wal);
         let mut conn = database.connect().await;
         schema::create_if_missing(&mut conn).await.expect("made");
-        let pool = database.pool(4);
-        Self { database, pool }
+        Self::of(database)
     }
 
     fn pool(&self) -> SqlitePool {
@@ -136,14 +162,14 @@ impl Home for Sqlite {
     }
     async fn ends(&self) -> Vec<i64> {
         sqlx::query_scalar("SELECT locked_until FROM idem_record WHERE status = 3 ORDER BY key")
-            .fetch_all(&mut self.database.connect().await)
+            .fetch_all(&self.observer)
             .await
             .expect("it can be read")
     }
 
     async fn only_status(&self) -> i16 {
         sqlx::query_scalar("SELECT status FROM idem_record")
-            .fetch_one(&mut self.database.connect().await)
+            .fetch_one(&self.observer)
             .await
             .expect("it can be read")
     }
@@ -163,14 +189,25 @@ impl Home for Sqlite {
 pub(crate) struct MySql {
     pub(crate) database: idem_tests::mysql::Database,
     pub(crate) pool: MySqlPool,
+    /// One connection, to look at the records by.
+    observer: MySqlPool,
 }
 
 impl MySql {
+    /// One whose table is there already.
+    pub(crate) fn of(database: idem_tests::mysql::Database) -> Self {
+        let (pool, observer) = (database.pool(4), database.pool(1));
+        Self {
+            database,
+            pool,
+            observer,
+        }
+    }
+
     pub(crate) async fn furnish(database: idem_tests::mysql::Database) -> Self {
         let mut conn = database.connect().await;
         schema::create_if_missing(&mut conn).await.expect("made");
-        let pool = database.pool(4);
-        Self { database, pool }
+        Self::of(database)
     }
 
     pub(crate) async fn run(&self, statement: &str) {
@@ -202,14 +239,14 @@ impl Home for MySql {
 
     async fn ends(&self) -> Vec<i64> {
         sqlx::query_scalar("SELECT locked_until FROM idem_record WHERE status = 3 ORDER BY `key`")
-            .fetch_all(&mut self.database.connect().await)
+            .fetch_all(&self.observer)
             .await
             .expect("it can be read")
     }
 
     async fn only_status(&self) -> i16 {
         sqlx::query_scalar("SELECT status FROM idem_record")
-            .fetch_one(&mut self.database.connect().await)
+            .fetch_one(&self.observer)
             .await
             .expect("it can be read")
     }

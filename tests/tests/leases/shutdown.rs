@@ -37,10 +37,7 @@ fn a_runtime_that_shuts_down_cuts_its_runs_off_and_their_leases_lapse() {
     first.block_on(desk.reached());
     first.shutdown_background();
     second.block_on(async {
-        let home = Sqlite {
-            pool: home.database.pool(2),
-            database: home.database,
-        };
+        let home = Sqlite::of(home.database);
         assert_eq!(home.status(&key).await, Some(Status::InProgress));
         home.lapse().await;
         let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;

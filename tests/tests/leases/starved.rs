@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Operation, Replayable};
+use idem_runtime::{Attempt, Operation, Replayable};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
+use tokio::time::timeout;
 
 use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
 use crate::home::{Home, MySql, Postgres};
 
-const BRIEF: Operation =
-    Operation::new("mail", "brief").lease(Duration::from_secs(1), OnLapse::Retry);
+/// Long enough that a busy machine is in time for each heartbeat, at each third of it.
+const LEASE: Duration = Duration::from_secs(6);
+const BRIEF: Operation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
 
-/// More than two leases' worth of heartbeats.
-const SEVERAL: usize = 8;
+/// More than one lease's worth of heartbeats: without them the lease has lapsed.
+const SEVERAL: usize = 5;
 
 type Run = JoinHandle<Result<Replayable<Sent>, MailError>>;
 
@@ -52,7 +53,7 @@ pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connect
     let mut ends = BTreeSet::new();
     while ends.len() < SEVERAL {
         ends.extend(home.ends().await);
-        assert!(!attempt.is_lost(), "after {}", ends.len());
+        assert!(!attempt.is_lost(), "lapsed after {} ends", ends.len());
     }
     desk.open();
     let sent = run.await.expect("no panic").expect("it is recorded");
@@ -62,8 +63,6 @@ pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connect
 }
 
 pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>() {
-    const LASTING: Operation =
-        Operation::new("mail", "lasting").lease(Duration::from_secs(3), OnLapse::Retry);
     const LEASES: usize = 60;
     let (home, desk) = (H::open().await, Desk::new(&[Then::Wait; LEASES]));
     let mut runs = JoinSet::new();
@@ -71,16 +70,21 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>(
         let (pool, desk, key) = (home.pool(), desk.clone(), fresh_key());
         runs.spawn(async move {
             let body = async move |attempt| desk.deliver(&attempt).await;
-            LASTING.run_leased(&pool, &key, &1, body).await
+            BRIEF.run_leased(&pool, &key, &1, body).await
         });
     }
+    let mut attempts = Vec::new();
     for _ in 0..LEASES {
-        desk.reached().await;
+        attempts.push(desk.reached().await);
     }
     let claimed = home.ends().await;
     assert_eq!(claimed.len(), LEASES);
     let extended = loop {
         let ends = home.ends().await;
+        assert!(
+            attempts.iter().all(|attempt| !attempt.is_lost()),
+            "a lease has lapsed"
+        );
         if ends
             .iter()
             .zip(&claimed)
@@ -99,6 +103,11 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>(
     }
 }
 
+fn assert_one_is_alive(attempts: &[Attempt]) {
+    let is_alive = attempts.iter().any(|attempt| !attempt.is_lost());
+    assert!(is_alive, "both leases have lapsed");
+}
+
 /// Two leases, the record of the first locked by `conn`; both live on.
 macro_rules! beside_a_locked_record {
     ($home:expr, $conn:expr, $($lock:literal),+) => {{
@@ -113,12 +122,15 @@ macro_rules! beside_a_locked_record {
         let mut ends = BTreeSet::new();
         while ends.len() < SEVERAL {
             ends.insert(home.ends().await[1]);
+            assert_one_is_alive(&attempts);
         }
         conn.execute("ROLLBACK").await.expect("ended");
-        let alive = attempts.iter().filter(|attempt| !attempt.is_lost());
-        assert!(alive.count() >= 1);
+        assert_one_is_alive(&attempts);
         // Nobody has taken the locked one either: it is extended as soon as it can be.
-        while home.ends().await[0] == claimed[0] {}
+        for attempt in &attempts {
+            attempt.heartbeat().await.expect("it is ours still");
+        }
+        assert_ne!(home.ends().await[0], claimed[0]);
         for _ in &runs {
             desk.open();
         }
@@ -159,9 +171,7 @@ async fn a_locked_record_lapses_no_other_lease_on_mysql() {
 async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
     let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait, Then::Wait]));
     let runs = [begin(&home.pool, &desk), begin(&home.pool, &desk)];
-    for _ in &runs {
-        desk.reached().await;
-    }
+    let attempts = [desk.reached().await, desk.reached().await];
     let mut conn = home.database.connect().await;
     conn.execute(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
@@ -175,6 +185,7 @@ async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
     let mut ends = BTreeSet::new();
     while ends.len() < SEVERAL {
         ends.insert(home.ends().await[1]);
+        assert_one_is_alive(&attempts);
     }
     for _ in &runs {
         desk.open();
@@ -232,12 +243,11 @@ async fn a_claim_that_waited_for_a_connection_has_its_whole_lease() {
     let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait]));
     let pool = home.database.pool(1);
     let body = pool.acquire().await.expect("a connection");
-    let began = Instant::now();
-    let run = begin(&pool, &desk);
-    // Longer than the lease.
-    while began.elapsed() < Duration::from_millis(1100) {
-        assert!(home.ends().await.is_empty());
-    }
+    let mut run = begin(&pool, &desk);
+    timeout(LEASE + LEASE / 10, &mut run)
+        .await
+        .expect_err("it waits for the connection");
+    assert!(home.ends().await.is_empty());
     drop(body);
     let attempt = desk.reached().await;
     assert!(!attempt.is_lost());
