@@ -73,8 +73,8 @@ pub enum SchemaFault {
     },
 
     /// A trigger runs before or instead of a write of the record: it may change what is recorded, or
-    /// record nothing. One that runs after it is not refused: what it does to records is its owner's to answer
-    /// for.
+    /// record nothing. One that runs after it is not refused, but reported:
+    /// [`SchemaFinding::Trigger`].
     #[error(
         "trigger `{trigger}` runs before or instead of writes to table `{table}`, and can change or drop a record; to mend it: {fix}"
     )]
@@ -189,6 +189,19 @@ pub enum SchemaFinding {
         /// The table of the records.
         table: String,
     },
+
+    /// A trigger runs after writes to the table of the records, or before a whole statement
+    /// (PostgreSQL). It changes no record on its way into the table and is not refused. If it deletes or
+    /// changes other records, or the one just written, their keys are as if they had never been used, and a
+    /// retry has its effect again.
+    Trigger {
+        /// The table of the records, or its partition.
+        table: String,
+        /// The trigger.
+        trigger: String,
+        /// The line to type that removes it.
+        fix: String,
+    },
 }
 
 impl std::fmt::Display for SchemaFinding {
@@ -205,6 +218,14 @@ impl std::fmt::Display for SchemaFinding {
             Self::RowSecurity { table } => write!(
                 f,
                 "row security on table `{table}` applies to this account: a record that it hides is an error to whoever has its key; ALTER TABLE {table} DISABLE ROW LEVEL SECURITY, or give the account BYPASSRLS"
+            ),
+            Self::Trigger {
+                table,
+                trigger,
+                fix,
+            } => write!(
+                f,
+                "trigger `{trigger}` runs beside writes to table `{table}`: if it deletes or changes a record, a retry of its key has the effect again; unless it writes elsewhere only: {fix}"
             ),
         }
     }

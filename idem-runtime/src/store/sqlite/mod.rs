@@ -28,7 +28,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 use super::row;
 use super::running::{Refused, Running};
 use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
-use crate::error::{Error, SchemaFault};
+use crate::error::{Error, SchemaFault, SchemaFinding};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -70,6 +70,10 @@ impl Session for SqliteConnection {
 
     async fn verify(&mut self, held: &Held) -> Result<(), Error> {
         verify::table(self, &held.ask.table).await
+    }
+
+    async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &held.ask.table).await
     }
 
     async fn mark(&mut self, held: &Held, _: bool) -> Result<(), Error> {

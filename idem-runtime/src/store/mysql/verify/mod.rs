@@ -123,27 +123,43 @@ async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Erro
     Ok(rows.first().map(unique).unwrap_or_default())
 }
 
-/// Nothing changes a record on its way into the table; what runs after it is not judged.
+/// Checks that nothing changes a record on its way into the table.
 async fn triggers(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
+    let before = triggers_that_run(conn, table, "BEFORE").await?;
+    match before.into_iter().next() {
+        None => Ok(()),
+        Some((trigger, fix)) => Err(SchemaFault::Trigger {
+            table: table.to_owned(),
+            trigger,
+            fix,
+        }
+        .into()),
+    }
+}
+
+/// The table's triggers that run `BEFORE` or `AFTER` a write: their names, and the lines that remove them.
+async fn triggers_that_run(
+    conn: &mut MySqlConnection,
+    table: &str,
+    timing: &str,
+) -> Result<Vec<(String, String)>, Error> {
+    let quoted = |name: &str| format!("'`', replace({name}, '`', '``'), '`'");
     let text = format!(
-        "{SELECT} concat(trigger_schema, '.', trigger_name) AS name FROM information_schema.triggers \
-         WHERE {} AND action_timing = 'BEFORE' ORDER BY trigger_name LIMIT 1",
+        "{SELECT} concat(trigger_schema, '.', trigger_name) AS name, \
+         concat('DROP TRIGGER ', {}, '.', {}) AS fix FROM information_schema.triggers \
+         WHERE {} AND action_timing = '{timing}' ORDER BY trigger_name LIMIT 100",
+        quoted("trigger_schema"),
+        quoted("trigger_name"),
         is_it(["event_object_schema", "event_object_table"], table)
     );
     let rows = rows(conn, text).await.map_err(code::fold)?;
-    let Some(row) = rows.first() else {
-        return Ok(());
-    };
-    let trigger: String = row.try_get_unchecked("name").map_err(code::fold)?;
-    Err(SchemaFault::Trigger {
-        table: table.to_owned(),
-        fix: format!("DROP TRIGGER {trigger}"),
-        trigger,
-    }
-    .into())
+    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(code::fold);
+    let named = |row| Ok((text(row, "name")?, text(row, "fix")?));
+    rows.iter().map(named).collect()
 }
 
-/// Tables of engines without transactions, where a body may write.
+/// Returns what is reported and not refused: triggers that run after a write, and tables of engines without
+/// transactions where a body may write.
 pub(super) async fn findings(
     conn: &mut MySqlConnection,
     table: &str,
@@ -165,6 +181,13 @@ pub(super) async fn findings(
         findings.push(SchemaFinding::NotTransactional {
             table: row.try_get_unchecked("name").map_err(code::fold)?,
             engine: row.try_get_unchecked("engine").map_err(code::fold)?,
+        });
+    }
+    for (trigger, fix) in triggers_that_run(conn, table, "AFTER").await? {
+        findings.push(SchemaFinding::Trigger {
+            table: table.to_owned(),
+            trigger,
+            fix,
         });
     }
     Ok(findings)

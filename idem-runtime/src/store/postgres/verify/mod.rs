@@ -136,7 +136,7 @@ fn arbiter(row: &PgRow, table: &str) -> Result<(), Error> {
     Err(SchemaFault::NoArbiter { table, fix }.into())
 }
 
-/// Nothing changes or drops a record on its way into the table. What runs after it is not judged.
+/// Checks that nothing changes or drops a record on its way into the table. [`findings`] reports the rest.
 fn writes(row: &PgRow, table: &str) -> Result<(), Error> {
     if let Some([trigger, part, _]) = found(row, "trigger")? {
         return Err(SchemaFault::Trigger {
@@ -166,22 +166,33 @@ fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
     Ok(words)
 }
 
-/// Unlogged tables where a body may write, and whether row security applies to this account.
+/// Returns what is reported and not refused: triggers that run beside the writes, unlogged tables where a
+/// body may write, and row security that applies to this account.
 pub(super) async fn findings(
     conn: &mut PgConnection,
     table: &str,
     place: i64,
 ) -> Result<Vec<SchemaFinding>, Error> {
-    let rows = Statement::new(sql::BESIDE.to_owned(), false)
+    let rows = Statement::new(sql::beside(), false)
         .bind(place)
         .fetch_all(conn)
         .await
         .map_err(fold)?;
     let mut findings = Vec::with_capacity(rows.len());
     for row in rows {
-        findings.push(match row.try_get::<Option<String>, _>(0).map_err(fold)? {
-            Some(table) => SchemaFinding::Unlogged { table },
-            None => SchemaFinding::RowSecurity {
+        let word = |column: &str| row.try_get::<String, _>(column).map_err(fold);
+        let (kind, name) = (word("kind")?, word("name")?);
+        findings.push(match kind.as_str() {
+            "trigger" => {
+                let trigger = word("detail")?;
+                SchemaFinding::Trigger {
+                    fix: format!("DROP TRIGGER {trigger} ON {name}"),
+                    table: name,
+                    trigger,
+                }
+            }
+            "unlogged" => SchemaFinding::Unlogged { table: name },
+            _ => SchemaFinding::RowSecurity {
                 table: table.to_owned(),
             },
         });

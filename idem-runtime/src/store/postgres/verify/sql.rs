@@ -37,8 +37,7 @@ pub(super) fn check() -> String {
         })
         .collect();
     format!(
-        "WITH RECURSIVE tree (oid) AS (SELECT $1::oid \
-           UNION SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid), \
+        "WITH RECURSIVE {TREE}, \
          part AS (SELECT p.oid, p.oid::regclass::text AS name, p.relpersistence::text AS persistence, \
            p.relkind::text AS kind FROM tree JOIN pg_class p ON p.oid = tree.oid), \
          wanted (n, name, kind, length, leaves_null) AS (VALUES {}), \
@@ -71,9 +70,7 @@ pub(super) fn check() -> String {
                 AND a.attname NOT IN (SELECT name FROM wanted) ORDER BY a.attnum LIMIT 1)) AS misfit, \
            (SELECT ARRAY[name, 'collation', type] FROM col WHERE NOT bytewise ORDER BY n LIMIT 1) AS collated, \
            (SELECT ARRAY[quote_ident(t.tgname), part.name, ''] FROM pg_trigger t JOIN part ON part.oid = t.tgrelid \
-             WHERE (t.tgtype & 64 <> 0 OR (t.tgtype & 3 = 3 AND t.tgtype & 28 <> 0)) \
-               AND t.tgenabled::text IN ('A', CASE current_setting('session_replication_role') \
-                 WHEN 'replica' THEN 'R' ELSE 'O' END) \
+             WHERE {CHANGES_ROWS} AND {IS_ENABLED} \
              ORDER BY part.oid <> c.oid, t.tgname LIMIT 1) AS trigger, \
            (SELECT ARRAY[quote_ident(r.rulename), '', ''] FROM pg_rewrite r WHERE r.ev_class = c.oid \
              AND r.ev_enabled <> 'D' ORDER BY r.rulename LIMIT 1) AS rule \
@@ -99,9 +96,30 @@ pub(super) const REMEMBER: &str = "\
     SELECT set_config('idem.verified', \
         left(',' || $1 || ',' || ltrim(coalesce(current_setting('idem.verified', true), ''), ','), 400), false)";
 
-/// Names of unlogged tables, and a null where row security applies to this account.
-pub(super) const BESIDE: &str = "\
-    SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-    WHERE c.relpersistence = 'u' AND c.relkind = 'r' AND (n.nspname = ANY (current_schemas(false)) \
-        OR n.oid = (SELECT relnamespace FROM pg_class WHERE oid = $1::oid)) \
-    UNION ALL SELECT NULL WHERE row_security_active($1::oid) ORDER BY 1 LIMIT 100";
+/// The table and its partitions.
+const TREE: &str = "tree (oid) AS (SELECT $1::oid \
+    UNION SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid)";
+
+/// A trigger that runs instead of a write, or before it for each row: it may change or drop the row.
+const CHANGES_ROWS: &str = "(t.tgtype & 64 <> 0 OR (t.tgtype & 3 = 3 AND t.tgtype & 28 <> 0))";
+
+/// A trigger that fires in this session.
+const IS_ENABLED: &str = "t.tgenabled::text IN ('A', CASE current_setting('session_replication_role') \
+    WHEN 'replica' THEN 'R' ELSE 'O' END)";
+
+/// Finds what is reported and not refused: of each row, its kind, the table, and for a trigger its name.
+/// The triggers of foreign keys are the server's own.
+pub(super) fn beside() -> String {
+    format!(
+        "WITH RECURSIVE {TREE}, found (kind, name, detail) AS (\
+           SELECT 'trigger', t.tgrelid::regclass::text, quote_ident(t.tgname) FROM tree \
+             JOIN pg_trigger t ON t.tgrelid = tree.oid \
+             WHERE NOT t.tgisinternal AND NOT {CHANGES_ROWS} AND {IS_ENABLED} \
+           UNION ALL SELECT 'unlogged', c.oid::regclass::text, '' FROM pg_class c \
+             JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE c.relpersistence = 'u' AND c.relkind = 'r' AND (n.nspname = ANY (current_schemas(false)) \
+               OR n.oid = (SELECT relnamespace FROM pg_class WHERE oid = $1::oid)) \
+           UNION ALL SELECT 'row security', '', '' WHERE row_security_active($1::oid)) \
+         SELECT kind, name, detail FROM found ORDER BY kind, name, detail LIMIT 100"
+    )
+}

@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::super::bounded::Bounded;
 use super::code::fold;
 use super::sql::{self, is_main, is_temporary, parts};
-use crate::error::{Error, SchemaFault};
+use crate::error::{Error, SchemaFault, SchemaFinding};
 
 /// Definitions found fit.
 static KNOWN: Bounded<String, ()> = Bounded::new();
@@ -159,34 +159,80 @@ async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error>
     }
 }
 
-/// Nothing changes or drops a record on its way into the table; what runs after it is not judged. A trigger
-/// that does not say when it runs, runs before.
+/// Checks that nothing changes or drops a record on its way into the table. A trigger that does not say
+/// when it runs, runs before.
 async fn triggers(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
-    let (schema, name) = parts(table);
-    for schema in [schema, "temp"] {
+    match all_triggers(conn, table)
+        .await?
+        .into_iter()
+        .find(|found| !found.runs_after)
+    {
+        None => Ok(()),
+        Some(found) => Err(SchemaFault::Trigger {
+            table: table.to_owned(),
+            fix: found.fix(),
+            trigger: found.name,
+        }
+        .into()),
+    }
+}
+
+/// Returns what is reported and not refused: triggers that run after a write.
+pub(super) async fn findings(
+    conn: &mut SqliteConnection,
+    table: &str,
+) -> Result<Vec<SchemaFinding>, Error> {
+    let found = all_triggers(conn, table).await?;
+    let after = found.into_iter().filter(|found| found.runs_after);
+    let finding = |found: Trigger| SchemaFinding::Trigger {
+        table: table.to_owned(),
+        fix: found.fix(),
+        trigger: found.name,
+    };
+    Ok(after.map(finding).collect())
+}
+
+/// A trigger on the table of the records.
+struct Trigger {
+    schema: &'static str,
+    name: String,
+    runs_after: bool,
+}
+
+impl Trigger {
+    /// The line that removes it.
+    fn fix(&self) -> String {
+        format!(
+            "DROP TRIGGER {}.\"{}\"",
+            self.schema,
+            self.name.replace('"', "\"\"")
+        )
+    }
+}
+
+/// The triggers of the table's own file, and those that this connection alone has.
+async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Trigger>, Error> {
+    let mut found = Vec::new();
+    for schema in ["main", "temp"] {
         let statement = format!(
             "SELECT name AS name, sql AS text FROM {schema}.sqlite_schema \
              WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
         );
         let rows = sqlx::query(sqlx::AssertSqlSafe(statement))
-            .bind(name)
+            .bind(parts(table).1)
             .fetch_all(&mut *conn)
             .await
             .map_err(fold)?;
         for row in rows {
             let text: String = row.try_get("text").map_err(fold)?;
-            if !definition::runs_after(&text) {
-                let trigger: String = row.try_get("name").map_err(fold)?;
-                return Err(SchemaFault::Trigger {
-                    table: table.to_owned(),
-                    fix: format!("DROP TRIGGER {schema}.\"{trigger}\""),
-                    trigger,
-                }
-                .into());
-            }
+            found.push(Trigger {
+                schema,
+                name: row.try_get("name").map_err(fold)?,
+                runs_after: definition::runs_after(&text),
+            });
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The text that defines the table alone.
