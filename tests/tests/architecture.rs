@@ -2,6 +2,8 @@
 
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/transports.rs"]
+mod transports;
 
 use std::fs;
 use std::path::{Path, PathBuf};
