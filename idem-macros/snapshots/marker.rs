@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 543 tokens
+// 526 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -16,10 +16,6 @@ impl ::idem_runtime::DescribeOperation for CreatePayment {
             "create_payment",
         )
         .retention(::idem_runtime::__private::Duration::from_secs(86400u64));
-}
-#[cfg(unix)]
-::idem_runtime::__private::marker! {
-    CreatePayment
 }
 #[cfg(unix)]
 pub(crate) async fn create_payment(

@@ -12,13 +12,15 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+#[doc(hidden)]
+#[path = "transport.rs"]
+pub mod __transport;
 mod engine;
 pub mod error;
 mod failure;
 #[doc(hidden)]
 pub mod fast_check;
 pub mod fingerprint;
-#[cfg(feature = "axum")]
 pub mod http;
 mod identity;
 pub mod key;

@@ -7,8 +7,6 @@ pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
 pub use std::time::Duration;
 
-#[cfg(feature = "openapi")]
-pub use crate::http::openapi::generated as openapi;
 #[cfg(feature = "registry")]
 pub use inventory::submit;
 pub use serde_json::Value;
@@ -88,35 +86,4 @@ macro_rules! __register {
     ($($handler:tt)*) => {};
 }
 
-/// What a marker implements besides [`DescribeOperation`]: what stands in a route's documentation.
-#[cfg(feature = "openapi")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __marker {
-    ($marker:ident) => {
-        impl $crate::__private::openapi::IntoParams for $marker {
-            fn into_params(
-                _: impl ::core::ops::Fn() -> $crate::__private::Option<
-                    $crate::__private::openapi::ParameterIn,
-                >,
-            ) -> $crate::__private::openapi::Parameters {
-                $crate::__private::openapi::parameters_of::<Self>()
-            }
-        }
-        impl $crate::__private::openapi::IntoResponses for $marker {
-            fn responses() -> $crate::__private::openapi::Responses {
-                $crate::__private::openapi::responses_of::<Self>()
-            }
-        }
-    };
-}
-
-/// Without feature `openapi` there is no documentation of routes.
-#[cfg(not(feature = "openapi"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __marker {
-    ($marker:ident) => {};
-}
-
-pub use {__marker as marker, __register as register};
+pub use __register as register;

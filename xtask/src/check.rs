@@ -29,19 +29,16 @@ pub(crate) fn run() -> Outcome {
         );
     }
     steps.take(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
-    for set in features::sets("idem-runtime")? {
-        // Clippy passes the flags to this crate only: its dependencies are not built anew.
-        steps.take(
-            cargo()
-                .args([
-                    "clippy",
-                    "--package",
-                    "idem-runtime",
-                    "--no-default-features",
-                ])
-                .args(["--features", &set])
-                .args(DENY_WARNINGS),
-        );
+    for package in ["idem-runtime", "idem-axum"] {
+        for set in features::sets(package)? {
+            // Clippy passes the flags to this crate only: its dependencies are not built anew.
+            steps.take(
+                cargo()
+                    .args(["clippy", "--package", package, "--no-default-features"])
+                    .args(["--features", &set])
+                    .args(DENY_WARNINGS),
+            );
+        }
     }
     steps.note(deny::run_checks());
     steps.finish()

@@ -6,8 +6,8 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use idem_runtime::http::openapi::{KeyHeader, Refusals};
-use idem_runtime::http::{Detached, HttpPolicy, Problem};
+use idem_axum::openapi::{KeyHeader, ProblemSchema, Refusals};
+use idem_axum::{Detached, HttpPolicy};
 use idem_runtime::{IdempotencyKey, ReplayExt as _, Replayable, Scope};
 use sqlx::SqlitePool;
 
@@ -82,8 +82,8 @@ async fn sign_in(mut request: Request, next: Next) -> Response {
         (status = 201, description = "The case is escalated.", body = Escalation,
             headers(("Location" = String, description = "The escalation."))),
         Refusals,
-        (status = 413, description = "The body is too long.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too long.", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON.", body = ProblemSchema, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn post_escalation(
@@ -110,9 +110,9 @@ pub(crate) async fn post_escalation(
     responses(
         (status = 201, description = "The notice is sent.", body = Receipt),
         Refusals,
-        (status = 413, description = "The body is too long.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not JSON.", body = Problem, content_type = "application/problem+json"),
-        (status = 502, description = "The notifier gave no receipt.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too long.", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON.", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 502, description = "The notifier gave no receipt.", body = ProblemSchema, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn post_notice(
@@ -133,7 +133,7 @@ pub(crate) async fn post_notice(
     responses(
         (status = 200, description = "How many were found out.", body = usize, content_type = "application/json"),
         Refusals,
-        (status = 502, description = "The notifier gave no receipt.", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "The notifier gave no receipt.", body = ProblemSchema, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn reconcile(State(app): State<App>) -> Result<Response, NotifyError> {

@@ -11,7 +11,7 @@ use std::{env, io};
 use case_escalation::app::{App, routes};
 use case_escalation::notify::Notifier;
 use case_escalation::store;
-use idem_runtime::http::Detached;
+use idem_axum::Detached;
 use idem_runtime::{PurgeWorker, lease};
 use tokio::net::TcpListener;
 use tokio::signal::ctrl_c;

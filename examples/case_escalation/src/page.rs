@@ -1,7 +1,7 @@
 //! The page to try the service with, and the page that explains its refusals; no build step.
 
 use axum::response::Html;
-use idem_runtime::http::problems;
+use idem_axum::problems;
 
 /// Buttons, and what came of each, side by side.
 pub(crate) async fn page() -> Html<&'static str> {

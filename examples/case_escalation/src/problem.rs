@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use idem_runtime::http::Problem;
+use idem_axum::Problem;
 
 /// A refusal of the business: `code` is for programs, `detail` for people.
 pub(crate) fn refusal(status: StatusCode, code: &str, detail: &str) -> Response {

@@ -123,8 +123,6 @@ fn described(
         impl #runtime::DescribeOperation for #marker {
             const OPERATION: #p::Operation = #operation;
         }
-        #(#cfgs)*
-        #p::marker! { #marker }
     })
 }
 

@@ -34,7 +34,7 @@ fn holds(arguments: TokenStream, item: &TokenStream) {
         expansion.errors
     );
     let marked = shown.contains("marker = Pay");
-    let items = if marked { 4 } else { 1 };
+    let items = if marked { 3 } else { 1 };
     assert_eq!(expansion.items.len(), items, "for `{shown}`");
     let code = expansion.pretty();
     assert!(

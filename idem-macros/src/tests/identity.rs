@@ -247,8 +247,8 @@ fn a_marker_is_a_type_beside_a_function_whose_operation_is_constant() {
     let arguments = ", marker = Pay, operation = \"pay\"".to_owned();
     let applied = super::apply(&format!("namespace = \"p\"{arguments}"), &function);
     assert_eq!(applied.errors, [""; 0]);
-    // The type, its operation, the hook and the handler.
-    assert_eq!(applied.items.len(), 4);
+    // The type, its operation and the handler.
+    assert_eq!(applied.items.len(), 3);
     let method = item("", &format!("&self, {PLAIN}"), "");
     says(
         &format!("{arguments}, skip(self)"),
@@ -263,7 +263,7 @@ fn a_marker_is_a_type_beside_a_function_whose_operation_is_constant() {
     assert_eq!(computed.codes(), ["IDEM033"]);
     assert!(computed.errors[0].contains("as a literal"));
     // What names the type finds it all the same.
-    assert_eq!(computed.items.len(), 4);
+    assert_eq!(computed.items.len(), 3);
     says(
         ", marker = \"Pay\"",
         &function,

@@ -21,21 +21,21 @@ mod string;
 #[cfg(test)]
 mod tests;
 
-use http::header::{HeaderMap, HeaderName};
-
 use crate::error::{Field, Invalid, Reason};
 use crate::key::IdempotencyKey;
 
 /// `Idempotency-Key`, by the IETF draft.
-pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// `X-Idempotency-Key`, in use before the draft.
-pub const X_IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("x-idempotency-key");
+pub const X_IDEMPOTENCY_KEY: &str = "x-idempotency-key";
 
 /// `Idempotent-Replayed`: `true` on a response that an earlier request made.
-pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 
 /// How strictly the header's syntax is read.
+///
+/// With the feature `axum-core`, the extractor of a key follows the one in the request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
     /// A String of RFC 8941, or a bare value.
@@ -62,35 +62,46 @@ impl Syntax {
     }
 }
 
-/// The key that these headers hold, if any.
+/// Returns the key that a request's headers hold, if any.
+///
+/// `lines` gives the values of all lines of one header, in their order. It is asked by the names above, in lower
+/// case.
 ///
 /// ```
-/// use http::HeaderMap;
-/// use idem_runtime::http::{Syntax, header};
+/// use idem_runtime::http::Syntax;
+/// use idem_runtime::http::header::{self, IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY};
 ///
-/// let mut quoted = HeaderMap::new();
-/// quoted.insert("idempotency-key", r#""8e03978e-40d5""#.parse().unwrap());
-/// let mut bare = HeaderMap::new();
-/// bare.insert("x-idempotency-key", "8e03978e-40d5".parse().unwrap());
+/// let quoted = [(IDEMPOTENCY_KEY, r#""8e03978e-40d5""#)];
+/// let bare = [(X_IDEMPOTENCY_KEY, "8e03978e-40d5")];
+/// let key = |headers: &[(&str, &'static str)], syntax| {
+///     let lines = |name| headers.iter().filter(move |line| line.0 == name).map(|line| line.1.as_bytes());
+///     header::key(lines, syntax)
+/// };
 ///
-/// let key = header::key(&quoted, Syntax::Strict)?.expect("a key");
-/// assert_eq!(key.as_str(), "8e03978e-40d5");
-/// assert_eq!(header::key(&bare, Syntax::Lenient)?, Some(key));
+/// let strict = key(&quoted, Syntax::Strict)?.expect("a key");
+/// assert_eq!(strict.as_str(), "8e03978e-40d5");
+/// assert_eq!(key(&bare, Syntax::Lenient)?, Some(strict));
 /// # Ok::<_, idem_runtime::error::Invalid>(())
 /// ```
 ///
 /// # Errors
 /// [`Invalid`], naming [`Field::Header`] for the header's syntax and [`Field::Key`] for what stands
 /// in it.
-pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>, Invalid> {
-    let names: &[HeaderName] = match syntax {
+pub fn key<'h, L>(
+    lines: impl Fn(&'static str) -> L,
+    syntax: Syntax,
+) -> Result<Option<IdempotencyKey>, Invalid>
+where
+    L: IntoIterator<Item = &'h [u8]>,
+{
+    let names: &[&'static str] = match syntax {
         Syntax::Lenient => &[IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY],
         Syntax::Strict => &[IDEMPOTENCY_KEY],
     };
-    let mut found: Option<(&HeaderName, IdempotencyKey)> = None;
-    for name in names {
-        for line in headers.get_all(name) {
-            let read = read_line(name, line.as_bytes(), syntax)?;
+    let mut found: Option<(&'static str, IdempotencyKey)> = None;
+    for &name in names {
+        for line in lines(name) {
+            let read = read_line(name, line, syntax)?;
             match &found {
                 None => found = Some((name, read)),
                 Some((_, key)) if *key == read && syntax == Syntax::Lenient => {}
@@ -105,14 +116,20 @@ pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>
     Ok(found.map(|(_, key)| key))
 }
 
-/// Returns whether there is a key under a name that was not read. Whoever sent it takes the request for
-/// protected.
-pub(super) fn has_unread(headers: &HeaderMap) -> bool {
-    headers.contains_key(X_IDEMPOTENCY_KEY)
+/// Returns whether a request in which [`key`] found none has one under a name that was not read
+/// (`X-Idempotency-Key`, under [`Syntax::Strict`]). `lines` is that of [`key`].
+///
+/// Whoever sent it takes the request for protected: refuse it with
+/// [`Error::KeyMissing`](crate::Error::KeyMissing), also where no key is required.
+pub fn has_unread<'h, L>(lines: impl Fn(&'static str) -> L) -> bool
+where
+    L: IntoIterator<Item = &'h [u8]>,
+{
+    lines(X_IDEMPOTENCY_KEY).into_iter().next().is_some()
 }
 
 /// The key of one line.
-fn read_line(name: &HeaderName, line: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
+fn read_line(name: &'static str, line: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     let mut values = string::members(line);
     let first = values.next().unwrap_or_default();
     let key = read(name, first, syntax)?;
@@ -126,7 +143,7 @@ fn read_line(name: &HeaderName, line: &[u8], syntax: Syntax) -> Result<Idempoten
 }
 
 /// The key of one value.
-fn read(name: &HeaderName, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
+fn read(name: &'static str, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     if bytes.is_empty() {
         return Err(Invalid::new(Field::Key, Reason::Empty));
     }
@@ -140,7 +157,7 @@ fn read(name: &HeaderName, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyKe
 }
 
 /// A bare value, as it is.
-fn bare<'a>(name: &HeaderName, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
+fn bare<'a>(name: &'static str, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
     let is_bare = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
     match bytes.iter().position(|&byte| !is_bare(byte)) {
         None => std::str::from_utf8(bytes).map_err(|_| refused(name, Reason::NotString)),
@@ -157,13 +174,13 @@ fn bare<'a>(name: &HeaderName, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
     }
 }
 
-fn refused(name: &HeaderName, reason: Reason) -> Invalid {
+fn refused(name: &'static str, reason: Reason) -> Invalid {
     Invalid::new(Field::Header(spelling(name)), reason)
 }
 
 /// The name as the draft writes it.
-fn spelling(name: &HeaderName) -> &'static str {
-    if *name == IDEMPOTENCY_KEY {
+fn spelling(name: &str) -> &'static str {
+    if name == IDEMPOTENCY_KEY {
         "Idempotency-Key"
     } else {
         "X-Idempotency-Key"

@@ -33,7 +33,7 @@ impl Running {
 }
 
 /// What a call over a limit is refused with.
-pub(crate) fn too_many(limit: usize) -> Error {
+fn too_many(limit: usize) -> Error {
     Error::TooManyRuns {
         limit,
         retry_after: DEFAULT_RETRY_AFTER,

@@ -53,7 +53,5 @@ pub(crate) mod run;
 mod source;
 
 pub use self::attempt::Attempt;
-#[cfg(feature = "axum")]
-pub(crate) use self::drain::too_many;
 pub use self::drain::{drain, set_max_concurrent};
 pub use self::source::LeaseSource;

@@ -45,7 +45,7 @@ pub trait ReplayExt: Future + Sized {
     /// }
     /// ```
     ///
-    /// With the feature `axum`, `Replayable<E>` is a response where `E` is, and bears
+    /// With the feature `axum-core`, `Replayable<E>` is a response where `E` is, and bears
     /// `Idempotent-Replayed: true` where it is a replay.
     fn replayable<T, E>(self) -> ReplayableCall<Self>
     where

@@ -10,13 +10,23 @@ use syn::{ItemMod, ItemUse, UseTree};
 /// The items of the crate's root that `text` names, in `use` or in place, through `crate::` or
 /// `super::`, in whatever nesting. `file` is where it stands below `src`.
 pub(crate) fn of(file: &Path, text: &str) -> BTreeSet<String> {
+    read(file, text).found
+}
+
+/// The paths of two segments and more that begin outside the crate, or at something of the file's own.
+pub(crate) fn foreign(file: &Path, text: &str) -> BTreeSet<String> {
+    read(file, text).foreign
+}
+
+fn read(file: &Path, text: &str) -> Names {
     let parsed = syn::parse_file(text).expect("a source parses");
     let mut seen = Names {
         here: place(file),
         found: BTreeSet::new(),
+        foreign: BTreeSet::new(),
     };
     seen.visit_file(&parsed);
-    seen.found
+    seen
 }
 
 /// The module that a file is.
@@ -35,6 +45,7 @@ fn place(file: &Path) -> Vec<String> {
 struct Names {
     here: Vec<String>,
     found: BTreeSet<String>,
+    foreign: BTreeSet<String>,
 }
 
 impl Names {
@@ -43,7 +54,12 @@ impl Names {
         let mut from: Vec<String> = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
             Some("self" | "super") => self.here.clone(),
-            _ => return,
+            _ => {
+                if path.len() > 1 {
+                    self.foreign.insert(path.join("::"));
+                }
+                return;
+            }
         };
         for segment in path {
             match segment.as_str() {
@@ -166,4 +182,14 @@ fn every_way_to_name_a_module_is_read() {
         [""; 0]
     );
     assert_eq!(found("lib.rs", "use self::c::D;"), ["c"]);
+    let foreign = |text: &str| {
+        foreign(Path::new("a.rs"), text)
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        foreign("use c::{d, e::F}; use crate::g;"),
+        ["c::d", "c::e::F"]
+    );
+    assert_eq!(foreign("fn f() -> ::c::D { g!(e::h) }"), ["c::D", "e::h"]);
 }

@@ -3,7 +3,7 @@
 use case_escalation::app::{App, routes};
 use case_escalation::notify::Notifier;
 use case_escalation::store;
-use idem_runtime::http::Detached;
+use idem_axum::Detached;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Map, Value, json};

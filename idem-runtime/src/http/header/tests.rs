@@ -18,7 +18,8 @@ fn keys(lines: &[&[u8]], syntax: Syntax) -> Result<Option<IdempotencyKey>, Inval
         let line = HeaderValue::from_bytes(line).expect("fit for a header");
         headers.append(IDEMPOTENCY_KEY, line);
     }
-    key(&headers, syntax)
+    let lines = |name| headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    key(lines, syntax)
 }
 
 fn accepts(value: &str, syntax: Syntax) -> bool {

@@ -7,7 +7,7 @@ use std::task::Poll;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use idem_runtime::http::Detached;
+use idem_axum::Detached;
 use idem_tests::gate::{Gate, Place};
 use reqwest::{Client, StatusCode};
 use tokio::sync::Notify;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use idem_runtime::http::openapi::{
+use idem_axum::openapi::{
     IdempotencyAddon, KeyHeader, LayerRefusals, OptionalKeyHeader, Presence, Refusals, describe,
 };
-use idem_runtime::http::{HttpPolicy, InFlightAnswer, Syntax, cors};
+use idem_axum::{HttpPolicy, InFlightAnswer, Syntax, cors};
 use idem_runtime::{IdempotencyKey, idempotent};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
@@ -246,8 +246,8 @@ fn a_route_that_names_its_handler_once_tells_of_its_policy() {
     #[utoipa::path(
         post,
         path = "/place",
-        params(PlaceOrder),
-        responses((status = 201, description = "placed"), PlaceOrder)
+        params(KeyHeader<PlaceOrder>),
+        responses((status = 201, description = "placed"), Refusals<PlaceOrder>)
     )]
     #[expect(dead_code, reason = "only its document is looked at")]
     fn placing() {}
@@ -255,8 +255,8 @@ fn a_route_that_names_its_handler_once_tells_of_its_policy() {
     #[utoipa::path(
         post,
         path = "/note",
-        params(TakeNote),
-        responses((status = 200, description = "taken"), TakeNote)
+        params(KeyHeader<TakeNote>),
+        responses((status = 200, description = "taken"), Refusals<TakeNote>)
     )]
     #[expect(dead_code, reason = "only its document is looked at")]
     fn noting() {}

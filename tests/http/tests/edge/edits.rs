@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response as Answer;
-use idem_runtime::http::{HttpPolicy, InFlightAnswer, Problem};
+use idem_axum::{HttpPolicy, InFlightAnswer, Problem};
 use idem_tests::gate::{Gate, Place};
 use serde_json::Value;
 use tower::{ServiceBuilder, service_fn};

@@ -1,6 +1,6 @@
 //! The forms of the header, line by line, through curl.
 
-use idem_runtime::http::HttpPolicy;
+use idem_axum::HttpPolicy;
 
 use crate::client::curl;
 use crate::shop::Shop;

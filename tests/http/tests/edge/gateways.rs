@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use idem_runtime::http::Detached;
+use idem_axum::Detached;
 use idem_tests::gate::{Gate, Place};
 use tempfile::TempDir;
 use tokio::net::UnixStream;

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::http::StatusCode;
-use idem_runtime::http::{HttpPolicy, InFlightAnswer};
+use idem_axum::{HttpPolicy, InFlightAnswer};
 use idem_tests::gate::{Gate, Place};
 use reqwest::Response;
 use serde_json::{Value, json};

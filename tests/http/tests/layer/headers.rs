@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use idem_axum::HttpPolicy;
+use idem_axum::Keep;
 use idem_runtime::Error;
-use idem_runtime::http::HttpPolicy;
-use idem_runtime::http::layer::Keep;
 use tower_http::cors::CorsLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 

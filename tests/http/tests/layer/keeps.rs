@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::http::{Request, Response};
-use idem_runtime::http::layer::{IdempotencyLayer, Keep};
+use idem_axum::{IdempotencyLayer, Keep};
 use tower_layer::Layer as _;
 use tower_service::Service;
 

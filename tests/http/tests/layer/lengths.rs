@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use axum::routing::post;
-use idem_runtime::http::layer::IdempotencyLayer;
+use idem_axum::IdempotencyLayer;
 use reqwest::Client;
 use tokio::process::Command;
 use tower_http::timeout::{DeadlineBody, ResponseBodyTimeoutLayer};

@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, any};
 use futures_util::stream::{self, StreamExt as _};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use idem_runtime::http::layer::{IdempotencyLayer, Unscoped};
+use idem_axum::layer::{IdempotencyLayer, Unscoped};
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Operation, Scope, schema};
 use idem_tests::gate::{self, Place};

@@ -7,9 +7,9 @@ use axum::body::Bytes;
 use axum::http::Method;
 use axum::routing::post;
 use futures_util::stream;
+use idem_axum::HttpPolicy;
+use idem_axum::layer::Unscoped;
 use idem_runtime::IdempotencyKey;
-use idem_runtime::http::HttpPolicy;
-use idem_runtime::http::layer::Unscoped;
 use reqwest::{Body, RequestBuilder};
 use tower_http::limit::RequestBodyLimitLayer;
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::http::{Request, Response};
-use idem_runtime::http::layer::IdempotencyLayer;
+use idem_axum::IdempotencyLayer;
 use idem_runtime::schema;
 use idem_tests::gate::{Gate, Place};
 use idem_tests::sqlite::{Journal, Sqlite};

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
+use idem_runtime::policy::DEFAULT_RETRY_AFTER;
+use idem_runtime::store::LeaseBackend;
+use idem_runtime::{Error, Operation, Scope};
 use sqlx::Pool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::ResponseLimits;
 use super::recorded::RecordedHeaders;
 use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
-use crate::error::Error;
-use crate::key::Scope;
-use crate::lease::too_many;
-use crate::spec::Operation;
-use crate::store::LeaseBackend;
 
 pub(super) type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
 pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
@@ -87,7 +85,10 @@ impl<DB: LeaseBackend> Rules<DB> {
             return Ok(None);
         };
         let permit = Arc::clone(free).try_acquire_owned();
-        permit.map(Some).map_err(|_| too_many(*limit))
+        permit.map(Some).map_err(|_| Error::TooManyRuns {
+            limit: *limit,
+            retry_after: DEFAULT_RETRY_AFTER,
+        })
     }
 
     pub(super) fn response_limits(&self) -> ResponseLimits {

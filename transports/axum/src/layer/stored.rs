@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use idem_runtime::http::Problem;
 use serde::{Deserialize, Serialize};
 
-use super::super::problem::Problem;
 use super::body::{self, Data, ResponseLimits, Unstorable, Whole};
 use super::media_type::latin_1;
 use super::recorded::{RecordedHeaders, StoredField};

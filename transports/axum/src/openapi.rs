@@ -6,7 +6,7 @@
 //! [policy](HttpPolicy) does the same and tells of its own statuses:
 //!
 //! ```
-//! use idem_runtime::http::openapi::{IdempotencyAddon, KeyHeader, Refusals};
+//! use idem_axum::openapi::{IdempotencyAddon, KeyHeader, Refusals};
 //! use utoipa::OpenApi;
 //!
 //! #[utoipa::path(
@@ -29,22 +29,29 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 //!
-//! A handler with `marker = PlaceOrder` says it by itself: `params(PlaceOrder)` and
-//! `responses(PlaceOrder)` follow its policy, and tell how long its keys are remembered. [`describe`] does
-//! it for one operation without a handler of the attribute's.
+//! For a handler with `marker = PlaceOrder`, write `params(KeyHeader<PlaceOrder>)` and
+//! `responses(Refusals<PlaceOrder>)`: they follow its policy, and tell how long its keys are remembered.
+//! [`describe`] does it for one operation without a handler of the attribute's. [`ProblemSchema`] is the body of
+//! a service's own refusals.
 
 mod document;
 mod parameter;
+mod problem;
 mod responses;
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
+use idem_runtime::DescribeOperation;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{OpenApi, RefOr, Response};
 use utoipa::{IntoParams, IntoResponses, Modify};
 
-use super::policy::{HttpPolicy, Rules};
+pub use self::problem::ProblemSchema;
+use crate::policy::HttpPolicy;
+use crate::rules::Rules;
 
 /// Whether a request must have the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +62,35 @@ pub enum Presence {
     Optional,
 }
 
-/// The request header, required.
+/// Stands for an operation of which nothing is said.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyHeader;
+pub struct AnyOperation;
+
+/// The request header, required. `KeyHeader<PlaceOrder>` is required or optional as the operation of the marker
+/// says, and tells how long its keys are remembered.
+pub struct KeyHeader<T = AnyOperation>(PhantomData<fn() -> T>);
 
 impl IntoParams for KeyHeader {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         vec![parameter::inline(Presence::Required, None)]
+    }
+}
+
+impl<T: DescribeOperation> IntoParams for KeyHeader<T> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let policy = T::OPERATION.policy();
+        let presence = if policy.key_required {
+            Presence::Required
+        } else {
+            Presence::Optional
+        };
+        vec![parameter::inline(presence, Some(policy.retention))]
+    }
+}
+
+impl<T> fmt::Debug for KeyHeader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHeader")
     }
 }
 
@@ -76,9 +105,8 @@ impl IntoParams for OptionalKeyHeader {
 }
 
 /// What a handler with a key may be refused with: 400, 409, 422, 500 and 503, each a
-/// [`Problem`](super::Problem).
-#[derive(Debug, Clone, Copy)]
-pub struct Refusals;
+/// [`Problem`](crate::Problem). `Refusals<PlaceOrder>` are those of the operation of a marker.
+pub struct Refusals<T = AnyOperation>(PhantomData<fn() -> T>);
 
 impl IntoResponses for Refusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
@@ -86,7 +114,19 @@ impl IntoResponses for Refusals {
     }
 }
 
-/// What a service inside an [`IdempotencyLayer`](super::layer::IdempotencyLayer) may be refused
+impl<T: DescribeOperation> IntoResponses for Refusals<T> {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        <Refusals>::responses()
+    }
+}
+
+impl<T> fmt::Debug for Refusals<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Refusals")
+    }
+}
+
+/// What a service inside an [`IdempotencyLayer`](crate::IdempotencyLayer) may be refused
 /// with: 403 and 413 besides.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerRefusals;
@@ -126,44 +166,11 @@ pub fn describe(operation: &mut Operation, presence: Presence, retention: Durati
         .get_or_insert_default()
         .push(parameter::inline(presence, Some(retention)).into());
     responses::mark_replays(operation);
-    for (status, response) in Refusals::responses() {
+    for (status, response) in <Refusals>::responses() {
         operation
             .responses
             .responses
             .entry(status)
             .or_insert(response);
-    }
-}
-
-/// What the marker of a handler implements for its route.
-#[doc(hidden)]
-pub mod generated {
-    use std::collections::BTreeMap;
-
-    use utoipa::openapi::path::Parameter;
-    pub use utoipa::openapi::path::ParameterIn;
-    use utoipa::openapi::{RefOr, Response};
-    pub use utoipa::{IntoParams, IntoResponses};
-
-    use super::{Presence, Refusals, parameter};
-    use crate::spec::DescribeOperation;
-
-    pub type Parameters = Vec<Parameter>;
-    pub type Responses = BTreeMap<String, RefOr<Response>>;
-
-    /// The header as the operation wants it: required or optional, and for how long it is remembered.
-    pub fn parameters_of<T: DescribeOperation>() -> Parameters {
-        let policy = T::OPERATION.policy();
-        let presence = if policy.key_required {
-            Presence::Required
-        } else {
-            Presence::Optional
-        };
-        vec![parameter::inline(presence, Some(policy.retention))]
-    }
-
-    /// What the operation may be refused with.
-    pub fn responses_of<T: DescribeOperation>() -> Responses {
-        Refusals::responses()
     }
 }

@@ -1,7 +1,7 @@
 //! What a browser must be allowed to send and to read, for a CORS layer's lists.
 //!
 //! ```
-//! use idem_runtime::http::cors;
+//! use idem_axum::cors;
 //!
 //! // tower_http::cors::CorsLayer::new()
 //! //     .allow_headers(cors::ALLOW_HEADERS)
@@ -12,7 +12,7 @@
 
 use http::header::{CONTENT_TYPE, HeaderName, LINK, LOCATION, RETRY_AFTER};
 
-use super::header::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, X_IDEMPOTENCY_KEY};
+use crate::header::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, X_IDEMPOTENCY_KEY};
 
 /// Request headers, for `Access-Control-Allow-Headers`: both spellings of the key, and
 /// `Content-Type`, without which no JSON can be sent.

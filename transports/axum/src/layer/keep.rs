@@ -1,8 +1,7 @@
 //! What becomes of a response.
 
 use http::StatusCode;
-
-use crate::policy::OnLapse;
+use idem_runtime::policy::OnLapse;
 
 /// What becomes of a response, by its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

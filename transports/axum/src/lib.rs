@@ -1,33 +1,36 @@
-//! The HTTP edge, for axum 0.8: where an `Idempotency-Key` comes in and refusals go out.
+//! The HTTP edge of idem, for axum 0.8: where an `Idempotency-Key` comes in and refusals go out.
 //!
-//! Feature `axum`. By the IETF draft *The Idempotency-Key HTTP Header Field*
+//! By the IETF draft *The Idempotency-Key HTTP Header Field*
 //! (draft-ietf-httpapi-idempotency-key-header-07), RFC 8941 for the header's syntax and RFC 9457
-//! for refusals:
+//! for refusals. The rules are those of [`idem_runtime::http`], whose feature `axum-core` this crate turns on:
 //!
-//! - [`IdempotencyKey`](crate::IdempotencyKey) is an extractor, and so is `Option` of it. It carries
-//!   the [`Scope`](crate::Scope) that a middleware put into the request's extensions. [`header`] has
+//! - [`IdempotencyKey`](idem_runtime::IdempotencyKey) is an extractor, and so is `Option` of it. It carries
+//!   the [`Scope`](idem_runtime::Scope) that a middleware put into the request's extensions. [`header`] has
 //!   the rules.
-//! - [`Error`](crate::Error) is a response: a [`Problem`], `application/problem+json`. Its
+//! - [`Error`](idem_runtime::Error) is a response: a [`Problem`], `application/problem+json`. Its
 //!   `type` leads to [the page of problems](problems).
-//! - [`Replayable<T>`](crate::Replayable) is one where `T` is, and a replay bears
+//! - [`Replayable<T>`](idem_runtime::Replayable) is one where `T` is, and a replay bears
 //!   `Idempotent-Replayed: true`. So does a recorded failure whose call is asked for it
-//!   ([`ReplayExt`](crate::ReplayExt)).
-//! - [`Detached`] is a layer that lets a call end although its caller has hung up.
-//! - [`IdempotencyLayer`](layer::IdempotencyLayer) replays whole responses of services that have no
-//!   transaction.
-//! - [`HttpPolicy`] is a layer that changes these rules for a router: strict syntax, other statuses,
+//!   ([`ReplayExt`](idem_runtime::ReplayExt)).
+//!
+//! This crate adds:
+//!
+//! - [`Detached`], a layer that lets a call end although its caller has hung up.
+//! - [`IdempotencyLayer`], which replays whole responses of services that have no transaction.
+//! - [`HttpPolicy`], a layer that changes the rules for a router: strict syntax, other statuses,
 //!   other links.
-//! - [`cors`] names the headers that browsers must be allowed to send and to read.
+//! - [`cors`], the headers that browsers must be allowed to send and to read.
+//! - `openapi` (feature `openapi`), header and responses for an OpenAPI document.
 //!
 //! A result is stored without its response: axum's `Json<T>` cannot be stored, `T` can. Answer
 //! `(StatusCode::CREATED, payment.map(Json))`.
 //!
 //! ```
-//! # #[cfg(all(feature = "macros", feature = "sqlite"))] {
 //! use axum::http::StatusCode;
 //! use axum::response::{IntoResponse, Response};
 //! use axum::{Extension, Json, Router, extract::State, routing::post};
-//! use idem_runtime::{IdempotencyKey, Scope, http::HttpPolicy, idempotent};
+//! use idem_axum::HttpPolicy;
+//! use idem_runtime::{IdempotencyKey, Scope, idempotent};
 //! use sqlx::{SqlitePool, SqliteTransaction};
 //!
 //! #[derive(serde::Serialize, serde::Deserialize)]
@@ -83,7 +86,6 @@
 //!         .layer(Extension(Scope::new("acme").expect("a scope")))
 //!         .with_state(pool)
 //! }
-//! # }
 //! ```
 //!
 //! # Order of layers
@@ -100,17 +102,17 @@
 pub mod cors;
 mod detached;
 mod edit;
-mod extract;
 pub mod header;
 pub mod layer;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod policy;
-mod problem;
-pub mod problems;
-mod respond;
+mod rules;
+
+pub use idem_runtime::http::{CODES, DOCUMENTATION, Problem, problems};
 
 pub use self::detached::{Detached, DetachedFuture, DetachedService};
 pub use self::header::Syntax;
-pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService, InFlightAnswer};
-pub use self::problem::{CODES, DOCUMENTATION, Problem};
+pub use self::layer::{IdempotencyLayer, Keep};
+pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService};
+pub use self::rules::InFlightAnswer;

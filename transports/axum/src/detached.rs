@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 ///
 /// ```
 /// use axum::{Router, routing::post};
-/// use idem_runtime::http::Detached;
+/// use idem_axum::Detached;
 ///
 /// # async fn post_order() {}
 /// # async fn serve(app: Router) {}
@@ -67,7 +67,7 @@ impl Detached {
     ///
     /// ```
     /// # async fn place_order(order: u32) -> u32 { order }
-    /// # async fn example(detached: idem_runtime::http::Detached, order: u32) {
+    /// # async fn example(detached: idem_axum::Detached, order: u32) {
     /// let placed = detached.run(async move { place_order(order).await }).await;
     /// # let _ = placed; }
     /// ```

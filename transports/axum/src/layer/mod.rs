@@ -2,7 +2,7 @@
 //!
 //! Prefer `#[idempotent]` over a handler that takes a transaction: there the effect and its record
 //! commit together. This layer is for what cannot have that, another service's API by habit. It runs
-//! the inner service in [lease mode](crate::lease), detached from the client's connection.
+//! the inner service in [lease mode](idem_runtime::lease), detached from the client's connection.
 //!
 //! In this order:
 //!
@@ -67,14 +67,14 @@
 //! connection, one with a `Content-Encoding` (compress further out). The inner service is not asked for
 //! the last two: its request has no `Upgrade`, and `Accept-Encoding: identity`. Nothing is ever cut: the
 //! client is told `response-not-storable`, and because the effect has happened and its answer is not
-//! recorded, the key's outcome is *unknown* until somebody [reconciles](crate::lease) it.
+//! recorded, the key's outcome is *unknown* until somebody [reconciles](idem_runtime::lease) it.
 //!
 //! # Responses that leave it open
 //!
 //! A 502, a 504 or any other 5xx, or a 408, does not say whether the effect happened; nor does an error
 //! of the inner service in place of a response. What that means is the operation's to say, as it is of a
-//! lapse: under [`OnLapse::Retry`](crate::policy::OnLapse::Retry) the key is released and a retry runs the service again, under
-//! [`OnLapse::Unknown`](crate::policy::OnLapse::Unknown) the outcome is unknown and waits for reconciliation.
+//! lapse: under [`OnLapse::Retry`](idem_runtime::policy::OnLapse::Retry) the key is released and a retry runs the service again, under
+//! [`OnLapse::Unknown`](idem_runtime::policy::OnLapse::Unknown) the outcome is unknown and waits for reconciliation.
 //!
 //! # Order of layers
 //!
@@ -103,15 +103,14 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
+use idem_runtime::store::LeaseBackend;
+use idem_runtime::{Operation, Scope};
 use sqlx::Pool;
 use tower_layer::Layer;
 
 pub use self::keep::Keep;
 use self::rules::{Rules, Runs};
 pub use self::service::IdempotencyService;
-use crate::key::Scope;
-use crate::spec::Operation;
-use crate::store::LeaseBackend;
 
 /// The most that a request's or a response's body may have, unless the layer says otherwise: 1 MiB.
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
@@ -122,12 +121,11 @@ pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Replays whole responses. See [the module](self).
 ///
 /// ```
-/// # #[cfg(feature = "sqlite")]
 /// # fn app(pool: sqlx::SqlitePool) -> axum::Router {
 /// use std::time::Duration;
 ///
 /// use axum::{Router, routing::post};
-/// use idem_runtime::http::layer::IdempotencyLayer;
+/// use idem_axum::IdempotencyLayer;
 /// use idem_runtime::policy::OnLapse;
 /// use idem_runtime::{Operation, Scope};
 ///
@@ -148,7 +146,8 @@ pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<Rules<DB>>);
 /// [`global`](Self::global).
 ///
 /// ```compile_fail
-/// # use idem_runtime::{Operation, http::layer::IdempotencyLayer};
+/// # use idem_axum::IdempotencyLayer;
+/// # use idem_runtime::Operation;
 /// # fn app(pool: sqlx::SqlitePool, router: axum::Router) -> axum::Router {
 /// const RELAY: Operation = Operation::new("relay", "http");
 /// router.route_layer(IdempotencyLayer::new(pool, RELAY)) // whose keys?
@@ -163,7 +162,7 @@ pub struct Unscoped<DB: LeaseBackend> {
 impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// A layer that keeps its records through `pool`, under `operation`'s namespace, retention and
     /// lease. An operation without a lease is refused at each call, as
-    /// [`Error::LeasePolicy`](crate::Error::LeasePolicy).
+    /// [`Error::LeasePolicy`](idem_runtime::Error::LeasePolicy).
     #[expect(clippy::new_ret_no_self, reason = "without a scope it is no layer yet")]
     pub fn new(pool: Pool<DB>, operation: Operation) -> Unscoped<DB> {
         Unscoped { pool, operation }
@@ -221,10 +220,9 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// nothing, says so here.
     ///
     /// ```
-    /// # #[cfg(feature = "sqlite")]
-    /// # fn layer(layer: idem_runtime::http::layer::IdempotencyLayer<sqlx::Sqlite>)
-    /// #     -> idem_runtime::http::layer::IdempotencyLayer<sqlx::Sqlite> {
-    /// use idem_runtime::http::layer::Keep;
+    /// # fn layer(layer: idem_axum::IdempotencyLayer<sqlx::Sqlite>)
+    /// #     -> idem_axum::IdempotencyLayer<sqlx::Sqlite> {
+    /// use idem_axum::Keep;
     ///
     /// layer.keep(|status| match status.as_u16() {
     ///     200..=299 | 302 => Keep::Record,

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{Components, Ref, RefOr, Required};
 
 use super::Presence;
-use crate::http::header::{IDEMPOTENCY_KEY, Syntax};
+use crate::header::{IDEMPOTENCY_KEY, Syntax};
 
 const NAME: &str = "Idempotency-Key";
 

@@ -1,19 +1,19 @@
 //! What a router changes of the rules: a layer.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum_core::response::{IntoResponse, Response};
-use http::{Extensions, Request, StatusCode};
+use http::{Request, StatusCode};
+use idem_runtime::IdempotencyKey;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::edit::{self, Editing};
-use super::header::{self, Syntax};
-use crate::key::IdempotencyKey;
+use crate::edit::{self, Editing};
+use crate::header::{self, Syntax};
+use crate::rules::{Documentation, InFlightAnswer, Rules};
 
 /// How a router reads keys and answers refusals. A tower layer; what is inside it follows it, and of
 /// two layers the inner one counts.
@@ -25,7 +25,7 @@ use crate::key::IdempotencyKey;
 ///
 /// ```
 /// use axum::http::StatusCode;
-/// use idem_runtime::http::{HttpPolicy, InFlightAnswer};
+/// use idem_axum::{HttpPolicy, InFlightAnswer};
 ///
 /// # fn app(router: axum::Router) -> axum::Router {
 /// router.layer(
@@ -40,74 +40,9 @@ use crate::key::IdempotencyKey;
 #[derive(Debug, Clone, Default)]
 pub struct HttpPolicy(Arc<Rules>);
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rules {
-    pub(super) syntax: Syntax,
-    pub(super) mismatch: Option<StatusCode>,
-    pub(super) in_flight: InFlightAnswer,
-    pub(super) type_base: Option<String>,
-    pub(super) documentation: Documentation,
-}
-
-/// Which page explains problems to people.
-#[derive(Debug, Clone, Default)]
-pub(super) enum Documentation {
-    /// The library's.
-    #[default]
-    Library,
-    /// That at this URL.
-    Page(String),
-    /// None.
-    None,
-}
-
-/// How a request is answered whose key is in flight.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub enum InFlightAnswer {
-    /// 409 with a problem, as the IETF draft says.
-    #[default]
-    Conflict,
-    /// 425 Too Early (RFC 8470, section 5.2) with the same problem.
-    TooEarly,
-    /// 202 with the `Location` of a URL where the client can ask for the outcome.
-    Accepted(StatusUrl),
-}
-
-/// Makes the URL of a key's status. It is told only the key: whose it is, the service of that URL
-/// finds out as this one did.
-#[derive(Clone)]
-pub struct StatusUrl(Arc<dyn Fn(&IdempotencyKey) -> String + Send + Sync>);
-
-impl StatusUrl {
-    pub(super) fn of(&self, key: &IdempotencyKey) -> String {
-        (self.0)(key)
-    }
-}
-
-impl InFlightAnswer {
-    /// [`InFlightAnswer::Accepted`], at the URL that `status_url` makes of the key. It must be fit
-    /// for a header: percent-encode what comes from the key.
-    pub fn accepted(
-        status_url: impl Fn(&IdempotencyKey) -> String + Send + Sync + 'static,
-    ) -> Self {
-        Self::Accepted(StatusUrl(Arc::new(status_url)))
-    }
-}
-
-impl fmt::Debug for InFlightAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Conflict => "Conflict",
-            Self::TooEarly => "TooEarly",
-            Self::Accepted(_) => "Accepted(..)",
-        })
-    }
-}
-
 impl HttpPolicy {
     /// The rules as they are without this layer: lenient syntax, the statuses of
-    /// [`Error::status`](crate::Error::status).
+    /// [`Error::status`](idem_runtime::Error::status).
     pub fn new() -> Self {
         Self::default()
     }
@@ -155,16 +90,7 @@ impl HttpPolicy {
         self
     }
 
-    /// The policy that a request is under.
-    pub(super) fn of(extensions: &Extensions) -> Self {
-        extensions.get::<Self>().cloned().unwrap_or_default()
-    }
-
-    pub(super) fn key_syntax(&self) -> Syntax {
-        self.0.syntax
-    }
-
-    pub(super) fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &Rules {
         &self.0
     }
 }
@@ -204,12 +130,13 @@ where
         let policy = self.policy.clone();
         let key = match policy.0.in_flight {
             // One that is not acceptable is refused inside.
-            InFlightAnswer::Accepted(_) => header::key(request.headers(), policy.key_syntax())
+            InFlightAnswer::Accepted(_) => header::key(request.headers(), policy.0.syntax)
                 .ok()
                 .flatten(),
             InFlightAnswer::Conflict | InFlightAnswer::TooEarly => None,
         };
-        request.extensions_mut().insert(policy.clone());
+        // The extractor, and a layer further in, read the key by it.
+        request.extensions_mut().insert(policy.0.syntax);
         HttpPolicyFuture {
             response: self.inner.call(request),
             policy,
@@ -244,7 +171,7 @@ where
             edit
         } else {
             let response = ready!(this.response.poll(context))?.into_response();
-            match edit::begin(this.policy, this.key.as_ref(), response) {
+            match edit::begin(this.policy.rules(), this.key.as_ref(), response) {
                 Ok(response) => return Poll::Ready(Ok(response)),
                 Err(editing) => this.edit.insert(editing),
             }

@@ -1,12 +1,13 @@
 //! What a whole document shares.
 
+use idem_runtime::http::Problem;
 use utoipa::PartialSchema as _;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{Components, OpenApi, Ref, RefOr};
 
+use super::problem::ProblemSchema;
 use super::{parameter, responses};
-use crate::http::policy::Rules;
-use crate::http::problem::{PROBLEM_JSON, Problem};
+use crate::rules::Rules;
 
 /// Edits each operation, and makes components of what they share.
 pub(super) fn edit(document: &mut OpenApi, rules: &Rules) {
@@ -48,12 +49,12 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 
 /// Makes references of the problems that the operation's responses hold.
 fn share_problem(operation: &mut Operation, components: &mut Components) {
-    let problem = Problem::schema();
+    let problem = ProblemSchema::schema();
     for response in operation.responses.responses.values_mut() {
         let RefOr::T(response) = response else {
             continue;
         };
-        let Some(RefOr::T(content)) = response.content.get_mut(PROBLEM_JSON) else {
+        let Some(RefOr::T(content)) = response.content.get_mut(Problem::MEDIA_TYPE) else {
             continue;
         };
         if content.schema.as_ref() == Some(&problem) {
@@ -65,7 +66,7 @@ fn share_problem(operation: &mut Operation, components: &mut Components) {
 
 /// The component's name; another where the document has a `Problem` of its own.
 fn component(components: &mut Components) -> &'static str {
-    let problem = Problem::schema();
+    let problem = ProblemSchema::schema();
     let names = ["Problem", "IdempotencyProblem"];
     let is_free = |name: &&str| {
         let found = components.schemas.get(*name);

@@ -4,29 +4,25 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, UPGRADE};
 use http::{Method, Request, StatusCode};
+use idem_runtime::__transport::emit_refused;
+use idem_runtime::http::Problem;
+use idem_runtime::policy::OnLapse;
+use idem_runtime::store::LeaseBackend;
+use idem_runtime::{Attempt, Error, Operation};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tower_service::Service;
 
-use super::super::header;
-use super::super::policy::HttpPolicy;
-use super::super::problem::Problem;
 use super::Keep;
 use super::body::{Unread, Unstorable, read};
 use super::rules::Rules;
 use super::stored::Stored;
 use super::subject::{Besides, Subject};
-use crate::error::Error;
-use crate::lease::Attempt;
-use crate::policy::OnLapse;
-use crate::spec::Operation;
-use crate::store::LeaseBackend;
-use crate::telemetry::Call;
+use crate::header::{self, Syntax};
 
 /// The service that [`IdempotencyLayer`](super::IdempotencyLayer) makes.
 pub struct IdempotencyService<DB: LeaseBackend, S> {
@@ -109,8 +105,8 @@ where
         return Ok(inner.call(request).await?.into_response());
     }
     let (parts, body) = request.into_parts();
-    let syntax = HttpPolicy::of(&parts.extensions).key_syntax();
-    let key = match header::key(&parts.headers, syntax) {
+    let syntax = parts.extensions.get::<Syntax>().copied();
+    let key = match header::key(&parts.headers, syntax.unwrap_or_default()) {
         Ok(Some(key)) => key,
         Ok(None) if !rules.requires_key && !header::has_unread(&parts.headers) => {
             let request = Request::from_parts(parts, body);
@@ -167,17 +163,7 @@ where
 
 /// A refusal before the call begins, told in an event as those of a call are.
 fn refused(operation: &Operation, refusal: Error) -> Response {
-    Call {
-        operation,
-        name: operation.name(),
-        identity: None,
-        outcome: "refused",
-        record: None,
-        refusal: Some(&refusal),
-        waits: 0,
-        elapsed: Duration::ZERO,
-    }
-    .emit();
+    emit_refused(operation, &refusal);
     refusal.into_response()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
+use idem_runtime::http::{CODES, Problem};
 use utoipa::PartialSchema as _;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::Operation;
@@ -10,8 +10,8 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, RefOr, Response};
 
-use crate::http::policy::{InFlightAnswer, Rules};
-use crate::http::problem::{CODES, PROBLEM_JSON, Problem};
+use super::problem::ProblemSchema;
+use crate::rules::{InFlightAnswer, Rules};
 
 /// What a client is told of some codes of the same status.
 struct Refusal {
@@ -92,7 +92,7 @@ pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Resp
         }
         let code = refusal.codes[0];
         let response = by_status
-            .entry(status(code, rules).as_str().to_owned())
+            .entry(status(code, rules).to_string())
             .or_insert_with(empty);
         if !response.description.is_empty() {
             response.description.push(' ');
@@ -116,23 +116,23 @@ pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Resp
 
 /// The status of a code under these rules. 202 is no refusal, and one that has no key to tell the URL
 /// of stays a conflict.
-fn status(code: &str, rules: &Rules) -> StatusCode {
+fn status(code: &str, rules: &Rules) -> u16 {
     match (code, rules.mismatch, &rules.in_flight) {
-        ("mismatch", Some(status), _) => status,
-        ("in-flight", _, InFlightAnswer::TooEarly) => StatusCode::TOO_EARLY,
+        ("mismatch", Some(status), _) => status.as_u16(),
+        ("in-flight", _, InFlightAnswer::TooEarly) => 425,
         _ => CODES
             .iter()
             .find(|(known, _)| *known == code)
-            .map_or(StatusCode::INTERNAL_SERVER_ERROR, |(_, status)| *status),
+            .map_or(500, |(_, status)| *status),
     }
 }
 
 fn empty() -> Response {
     let content = ContentBuilder::new()
-        .schema(Some(Problem::schema()))
+        .schema(Some(ProblemSchema::schema()))
         .build();
     ResponseBuilder::new()
-        .content(PROBLEM_JSON, content)
+        .content(Problem::MEDIA_TYPE, content)
         .build()
 }
 

@@ -11,13 +11,13 @@ use http::response::Parts;
 use http::{HeaderName, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
+use idem_runtime::IdempotencyKey;
+use idem_runtime::http::Problem;
 
-use super::policy::{Documentation, HttpPolicy, InFlightAnswer};
-use super::problem::{PROBLEM_JSON, Problem};
-use crate::key::IdempotencyKey;
+use crate::rules::{Documentation, InFlightAnswer, Rules};
 
 /// A refusal whose body is being read and replaced.
-pub(super) type Editing = Pin<Box<dyn Future<Output = Response> + Send>>;
+pub(crate) type Editing = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// In the extensions of a refusal that a policy has seen: those further out leave it as it is.
 #[derive(Clone)]
@@ -33,8 +33,8 @@ struct Edit {
 }
 
 /// Edits the response, if it is a refusal; `Err` if its body has to be read for that.
-pub(super) fn begin(
-    policy: &HttpPolicy,
+pub(crate) fn begin(
+    rules: &Rules,
     key: Option<&IdempotencyKey>,
     mut response: Response,
 ) -> Result<Response, Editing> {
@@ -45,21 +45,20 @@ pub(super) fn begin(
     if extensions.insert(Settled).is_some() {
         return Ok(response);
     }
-    let edit = edit(policy, key, &problem);
+    let edit = edit(rules, key, &problem);
     let (mut parts, body) = response.into_parts();
     edit.apply(&mut parts, &problem);
-    let ours = problem.body();
+    let ours = problem.to_json();
     if edit.body == ours || !may_be(&parts, &body, &ours) {
         return Ok(Response::from_parts(parts, body));
     }
     Err(Box::pin(edit.replace(parts, body, ours)))
 }
 
-/// What `policy` makes of the refusal.
-fn edit(policy: &HttpPolicy, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
-    let rules = policy.rules();
+/// What these rules make of the refusal.
+fn edit(rules: &Rules, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
     let mut edited = problem.clone();
-    let (own_type, own_documentation) = problem.has_own();
+    let (own_type, own_documentation) = has_own(problem);
     if let Some(base) = rules.type_base.as_ref().filter(|_| !own_type) {
         edited = edited.with_type_base(base);
     }
@@ -88,11 +87,25 @@ fn edit(policy: &HttpPolicy, key: Option<&IdempotencyKey>, problem: &Problem) ->
     }
     Edit {
         status: StatusCode::from_u16(edited.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-        link: edited.link(),
+        link: link(&edited),
         location: None,
-        content_type: PROBLEM_JSON,
-        body: edited.body(),
+        content_type: Problem::MEDIA_TYPE,
+        body: edited.to_json(),
     }
+}
+
+/// Whether `type` and `documentation` are others than those that [`Problem::new`] gives.
+fn has_own(problem: &Problem) -> (bool, bool) {
+    let plain = Problem::new(problem.code.clone(), "", problem.status, "");
+    (
+        problem.type_uri != plain.type_uri,
+        problem.documentation != plain.documentation,
+    )
+}
+
+/// The `Link` of its response.
+fn link(problem: &Problem) -> Option<HeaderValue> {
+    HeaderValue::try_from(problem.link()?).ok()
 }
 
 /// 202 with the status URL as `Location` and in the body; `None` if it cannot stand in a header.
@@ -113,7 +126,7 @@ impl Edit {
         if parts.status == problem.status {
             parts.status = self.status;
         }
-        if let Some(link) = problem.link() {
+        if let Some(link) = link(problem) {
             replace(&mut parts.headers, &LINK, &link, self.link.as_ref());
         } else if let Some(link) = &self.link {
             parts.headers.append(LINK, link.clone());
@@ -170,7 +183,7 @@ fn may_be(parts: &Parts, body: &Body, ours: &[u8]) -> bool {
     let headers = &parts.headers;
     let is_problem = headers
         .get(CONTENT_TYPE)
-        .is_some_and(|value| value == PROBLEM_JSON);
+        .is_some_and(|value| value == Problem::MEDIA_TYPE);
     is_problem
         && !headers.contains_key(CONTENT_ENCODING)
         && body.size_hint().exact() == Some(ours.len() as u64)

@@ -1,6 +1,7 @@
 //! What of an HTTP request is compared on a retry.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 
 use axum::extract::OriginalUri;
 use http::Uri;
@@ -9,13 +10,12 @@ use http::header::{
     HeaderMap, HeaderName,
 };
 use http::request::Parts;
+use idem_runtime::fingerprint::canonical_text;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::media_type::{MediaType, latin_1};
 use super::multipart;
-use crate::fingerprint::canonical_text;
-use crate::key::hex;
 
 /// Headers that say what the body is (RFC 9110, section 8); `Content-Type` is compared as parsed.
 const OF_THE_BODY: [HeaderName; 4] = [
@@ -95,7 +95,7 @@ impl<'r> Subject<'r> {
             subject.content_type = types.collect();
         }
         if subject.json.is_none() && subject.multipart.is_none() {
-            subject.sha256 = Some(hex::lower(&Sha256::digest(body)));
+            subject.sha256 = Some(lower_hex(&Sha256::digest(body)));
         }
         Ok(subject)
     }
@@ -112,7 +112,7 @@ impl<'r> Subject<'r> {
             }
             let boundary = media_type.take_boundary();
             let boundary = boundary.ok_or("its Content-Type has no boundary")?;
-            self.multipart = Some(hex::lower(&multipart::digest(body, &boundary)?));
+            self.multipart = Some(lower_hex(&multipart::digest(body, &boundary)?));
         } else if media_type.is_json() && !is_encoded {
             // What says that it is JSON and is not is compared as it is: the service may refuse it.
             let text = canonical_text(body).ok();
@@ -121,6 +121,16 @@ impl<'r> Subject<'r> {
         self.content_type.push(media_type.text());
         Ok(())
     }
+}
+
+/// Two digits a byte.
+fn lower_hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Nothing of a `String` can fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Whom the request is sent to, in lower case: the URI's authority (HTTP/2), or `Host`.

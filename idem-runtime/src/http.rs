@@ -1,0 +1,71 @@
+//! The rules of the HTTP edge that know no framework: how a key is read from a header, and what a client is told
+//! of a refusal.
+//!
+//! They follow the IETF draft *The Idempotency-Key HTTP Header Field*
+//! (draft-ietf-httpapi-idempotency-key-header-07), RFC 8941 for the header's syntax and RFC 9457 for refusals,
+//! and speak of bytes, texts and numbers:
+//!
+//! - [`header`] reads the key from the lines of a request's headers.
+//! - [`Problem`] is an [`Error`](crate::Error) as the client is told of it: the members of the problem document,
+//!   its status, and the seconds of `Retry-After`. Its `type` leads to [the page of problems](problems).
+//! - [`Error::status`](crate::Error::status) and [`retry_after`] are the status and the `Retry-After` alone, [`CODES`]
+//!   the status of each code.
+//!
+//! An edge for a framework is made of these. The crate `idem-axum` is the one for axum; it adds the layers, the
+//! policies of a router and OpenAPI. No other crate can implement axum's traits for this crate's types, so those
+//! impls are here, behind the feature `axum-core`: with it [`IdempotencyKey`](crate::IdempotencyKey) and `Option` of
+//! it are extractors, and [`Error`](crate::Error), [`Problem`] and [`Replayable<T>`](crate::Replayable) are
+//! responses. The crate of any other framework has an extension trait of its own:
+//!
+//! ```
+//! use idem_runtime::http::Problem;
+//! use idem_runtime::http::header::{self, Syntax};
+//! use idem_runtime::{Error, IdempotencyKey};
+//!
+//! /// Stands for a framework's response.
+//! struct Response {
+//!     status: u16,
+//!     headers: Vec<(&'static str, String)>,
+//!     body: Vec<u8>,
+//! }
+//!
+//! trait ToResponse {
+//!     fn to_response(&self) -> Response;
+//! }
+//!
+//! impl ToResponse for Error {
+//!     fn to_response(&self) -> Response {
+//!         let problem = Problem::of(self);
+//!         let mut headers = vec![("content-type", Problem::MEDIA_TYPE.to_owned())];
+//!         headers.extend(problem.link().map(|link| ("link", link)));
+//!         headers.extend(problem.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
+//!         Response { status: problem.status, headers, body: problem.to_json() }
+//!     }
+//! }
+//!
+//! /// The key of a request, whose headers are names in lower case and values.
+//! fn key(headers: &[(&str, &[u8])]) -> Result<IdempotencyKey, Error> {
+//!     let lines = |name| headers.iter().filter(move |line| line.0 == name).map(|line| line.1);
+//!     let key = header::key(lines, Syntax::default())?;
+//!     key.ok_or(Error::KeyMissing { operation: "POST /orders".into() })
+//! }
+//!
+//! assert_eq!(key(&[("idempotency-key", br#""8e03978e-40d5""#)])?.as_str(), "8e03978e-40d5");
+//! let refused = key(&[]).expect_err("no key").to_response();
+//! assert_eq!(refused.status, 400);
+//! assert!(refused.body.starts_with(b"{\"type\":") && refused.headers.len() == 2);
+//! # Ok::<_, Error>(())
+//! ```
+
+#[cfg(feature = "axum-core")]
+mod extract;
+pub mod header;
+mod problem;
+pub mod problems;
+#[cfg(feature = "axum-core")]
+mod respond;
+mod status;
+
+pub use self::header::Syntax;
+pub use self::problem::{DOCUMENTATION, Problem};
+pub use self::status::{CODES, retry_after};
