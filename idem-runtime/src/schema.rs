@@ -135,9 +135,10 @@ where
 /// Checks that the default table enforces one record per key. The library does so by itself before
 /// the first body runs; call this function at start-up to detect a fault earlier.
 ///
-/// Returns findings that are no reason to refuse: tables in the same database whose contents are
-/// less durable than the records. Only this function looks for them, in the database of the
-/// connection (PostgreSQL: in its schemas).
+/// Returns findings that are no reason to refuse the table: other tables whose contents are less
+/// durable than the records, and row security that applies to the connection's account. Only this
+/// function looks for them, in the database of the connection (PostgreSQL: in the schemas of its
+/// `search_path` and in that of the record's table).
 ///
 /// # Errors
 /// - [`Error::Schema`] if the table is unfit, with the reasons.
