@@ -34,7 +34,7 @@ pub const MAX_LEASE: Duration = Duration::from_hours(24);
 /// The default limit of a recorded request: 64 KiB of canonical JSON.
 pub const DEFAULT_REQUEST_LIMIT: usize = 64 * 1024;
 
-/// What a duplicate gets while the first attempt is running.
+/// The answer to a duplicate while the first attempt is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
     /// Returns [`Error::InFlight`](crate::Error::InFlight) at once.
@@ -97,6 +97,15 @@ impl OnLapse {
 
 /// The lease of an operation: how long an attempt owns its key without a heartbeat, and what
 /// happens after that.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use idem_runtime::policy::{Lease, OnLapse};
+///
+/// assert!(Lease::new(Duration::from_secs(300), OnLapse::Unknown).is_ok());
+/// assert!(Lease::new(Duration::ZERO, OnLapse::Unknown).is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     duration: Duration,
@@ -160,7 +169,7 @@ impl Lease {
 pub struct Policy {
     /// How long the record is kept after it was written, by the database's clock.
     pub retention: Duration,
-    /// What a duplicate gets while the first attempt is running.
+    /// The answer to a duplicate while the first attempt is running.
     pub on_conflict: OnConflict,
     /// How a handler's `Err` is treated.
     pub failures: Failures,

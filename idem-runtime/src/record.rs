@@ -12,6 +12,16 @@ use crate::fingerprint::Fingerprint;
 pub const CODEC_JSON: i16 = 1;
 
 /// Microseconds since 1970-01-01T00:00:00Z, read from the database's clock.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use idem_runtime::record::Timestamp;
+///
+/// let (earlier, later) = (Timestamp::from_micros(1_000_000), Timestamp::from_micros(1_500_000));
+/// assert_eq!(later.since(earlier), Duration::from_millis(500));
+/// assert_eq!(earlier.since(later), Duration::ZERO);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 

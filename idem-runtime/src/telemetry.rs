@@ -3,29 +3,29 @@
 //! | field | meaning |
 //! |---|---|
 //! | `namespace`, `operation` | the operation called |
-//! | `key` | a short hash of the key, the same in every process; absent without a key |
-//! | `outcome` | what was answered, below |
-//! | `replayed` | whether an earlier attempt's record was answered |
-//! | `recorded_at_us`, `attempt` | of the record that is replayed: its time by the database's clock, microseconds since 1970; which attempt wrote it |
-//! | `kind` | for a refusal: its [`ErrorKind`], one word |
-//! | `refusal` | for a refusal: the variant of [`Error`] |
-//! | `cause` | for a refusal: its whole text, and the database's code or the kind of connection error |
-//! | `waits` | how often the call waited for another |
-//! | `elapsed_us` | how long it took, in microseconds |
+//! | `key` | a short hash of the key, equal in every process; absent if the call has no key |
+//! | `outcome` | how the call ended; see the second table |
+//! | `replayed` | whether the answer is the record of an earlier attempt |
+//! | `recorded_at_us`, `attempt` | of a replayed record: when it was written, by the database's clock, in microseconds since 1970; the number of the attempt that wrote it |
+//! | `kind` | of a refusal: its [`ErrorKind`], one word |
+//! | `refusal` | of a refusal: the variant of [`Error`] |
+//! | `cause` | of a refusal: its whole text, with the database's error code or the kind of connection error |
+//! | `waits` | how often the call waited for another attempt or a lock |
+//! | `elapsed_us` | the duration of the call, in microseconds |
 //!
-//! | `outcome` | answered |
+//! | `outcome` | how the call ended |
 //! |---|---|
 //! | `executed` | the body ran and is committed (in the caller's transaction: its savepoint is released) |
-//! | `unkeyed` | the same, for a call without a key |
-//! | `replayed` | an earlier result |
-//! | `failure_recorded` | the body's permanent failure, now recorded |
-//! | `failure_replayed` | an earlier permanent failure; in code [`ReplayExt`](crate::ReplayExt) tells it from a first one |
-//! | `failed` | the body's own error; nothing remains |
-//! | `in_flight`, `mismatch` | those refusals |
-//! | `incompatible` | a record that this build cannot read |
-//! | `refused` | any other refusal; `kind` and `refusal` say which |
-//! | `dropped` | nothing: the call's future was dropped before it was answered (a timeout, a client that hung up) |
-//! | `panicked` | nothing: the body panicked |
+//! | `unkeyed` | as `executed`, for a call without a key |
+//! | `replayed` | an earlier result was returned |
+//! | `failure_recorded` | the body's permanent failure was recorded and returned |
+//! | `failure_replayed` | an earlier permanent failure was returned; in code, [`ReplayExt`](crate::ReplayExt) distinguishes it from a first one |
+//! | `failed` | the body's own error was returned; its writes are rolled back |
+//! | `in_flight`, `mismatch`, `unknown`, `lease_lost` | refused by [`Error::InFlight`], [`Error::Mismatch`], [`Error::OutcomeUnknown`], [`Error::LeaseLost`] |
+//! | `incompatible` | refused, because this build cannot read the record |
+//! | `refused` | any other refusal; see `kind` and `refusal` |
+//! | `dropped` | the call's future was dropped (a timeout, a client that disconnected) |
+//! | `panicked` | the body panicked |
 //!
 //! The level is WARN for a refusal that may pass (HTTP 503). It is ERROR for a refusal caused by
 //! the program, the schema or a record (HTTP 500), and for a panic. It is INFO for everything else.
@@ -77,6 +77,12 @@ pub struct Mismatches {
 /// Returns the number of calls that this process refused as a mismatch, for each operation that has
 /// any, ordered by name. At most 1,024 operations are counted. A count that rises after a deploy
 /// indicates that the deploy changed which values are compared.
+///
+/// ```
+/// for mismatches in idem_runtime::telemetry::mismatches() {
+///     println!("{}/{}: {}", mismatches.namespace, mismatches.operation, mismatches.count);
+/// }
+/// ```
 pub fn mismatches() -> Vec<Mismatches> {
     let counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
     let counts = counts.iter();

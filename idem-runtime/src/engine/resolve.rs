@@ -19,7 +19,7 @@ use crate::store::{Ask, Backend, Seen, Session};
 pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns whether the connection's answers still match its statements after a body. If they do
-/// not, the connection is closed.
+/// not, a pooled connection is closed, and the session of the caller's own connection is ended.
 pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
     if !mem::take(&mut unit.state.unproven) {
         return true;

@@ -76,6 +76,44 @@ impl Operation {
     /// Runs `body` as [`Operation::run`] does. A permanent failure is recorded and replayed, and
     /// its writes are rolled back.
     ///
+    /// ```
+    /// # #[cfg(all(feature = "macros", feature = "sqlite"))]
+    /// # mod example {
+    /// use idem_runtime::{Failure, IdempotencyKey, Operation, StoredFailure};
+    ///
+    /// #[derive(Debug, thiserror::Error, Failure)]
+    /// enum WithdrawError {
+    ///     #[error("the account has too little money")]
+    ///     #[failure(permanent)]
+    ///     Overdrawn,
+    ///     #[error(transparent)]
+    ///     Database(#[from] sqlx::Error),
+    ///     #[error(transparent)]
+    ///     Idempotency(#[from] idem_runtime::Error),
+    ///     #[error("{}", .0.message)]
+    ///     #[failure(replayed)]
+    ///     Recorded(StoredFailure),
+    /// }
+    ///
+    /// const WITHDRAW: Operation = Operation::new("bank", "withdraw").record_failures();
+    ///
+    /// async fn withdraw(pool: &sqlx::SqlitePool, key: &IdempotencyKey) -> Result<(), WithdrawError> {
+    ///     WITHDRAW
+    ///         .run_recording(pool, key, &"Ada", async |tx| {
+    ///             let paid = sqlx::query("UPDATE account SET money = money - 5 WHERE money >= 5")
+    ///                 .execute(&mut **tx)
+    ///                 .await?;
+    ///             if paid.rows_affected() == 0 {
+    ///                 return Err(WithdrawError::Overdrawn); // recorded: every retry gets it back
+    ///             }
+    ///             Ok(())
+    ///         })
+    ///         .await?;
+    ///     Ok(())
+    /// }
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - The body's own error, after its writes are rolled back.
     /// - Any [`Error`] of the library, converted by `From`.

@@ -12,6 +12,17 @@ use crate::error::{Field, Invalid, Reason};
 ///
 /// A parameter that is an `Option` and `None` is left out, as in a struct. Therefore a handler may
 /// gain an `Option` parameter without refusing retries of earlier calls.
+///
+/// ```
+/// use idem_runtime::fingerprint::RequestFields;
+///
+/// let mut fields = RequestFields::new();
+/// fields.field("to", "acme")?;
+/// fields.field("cents", &1250)?;
+/// fields.field("memo", &None::<String>)?;
+/// assert_eq!(fields.into_canonical(), br#"{"cents":1250,"to":"acme"}"#);
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 pub struct RequestFields {
     writer: Writer,
     object: Object,

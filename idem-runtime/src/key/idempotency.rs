@@ -18,6 +18,16 @@ use crate::error::{Field, Invalid, Reason};
 ///
 /// A key can hold personal data. Therefore it does not implement `Display`, and `Debug` prints only
 /// [`short_hash`](Self::short_hash).
+///
+/// ```
+/// use idem_runtime::{IdempotencyKey, Scope};
+///
+/// let key = " 8e03978e ".parse::<IdempotencyKey>()?.scoped(Scope::new("tenant-7")?);
+/// assert_eq!(key.as_str(), "8e03978e");
+/// assert!(IdempotencyKey::parse(None)?.is_none());
+/// assert!(IdempotencyKey::parse(Some(" ")).is_err());
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey {
     text: Box<str>,
@@ -76,6 +86,15 @@ impl IdempotencyKey {
     /// The same key and label always give the same child key, in the same scope. Its text is
     /// encoded like that of [`Minter`](super::Minter), from three parts: `child`, the text of this
     /// key, and the label.
+    ///
+    /// ```
+    /// use idem_runtime::IdempotencyKey;
+    ///
+    /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
+    /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
+    /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
+    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -19,6 +19,15 @@ use crate::error::{Field, Invalid};
 /// filled in. Control characters are refused.
 ///
 /// A scope may be personal data: `Debug` prints a hash of it.
+///
+/// ```
+/// use idem_runtime::Scope;
+///
+/// assert_eq!(Scope::new("tenant-7")?.as_str(), "tenant-7");
+/// assert!(Scope::new("").is_err());
+/// assert!(Scope::GLOBAL.is_global());
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope(Cow<'static, str>);
 

@@ -70,11 +70,11 @@ impl fmt::Debug for Question<'_> {
 pub(crate) struct Lessee {
     /// The attempt. A lease with this id is its own: the answer of an earlier claim was lost.
     pub(crate) attempt_id: AttemptId,
-    /// What the attempt does about a lapsed lease.
+    /// How a lapsed lease is handled.
     pub(crate) on_lapse: OnLapse,
 }
 
-/// What the call does next.
+/// The next step of the call.
 #[derive(Debug)]
 pub enum Decision {
     /// Run the body.

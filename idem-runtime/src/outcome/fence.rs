@@ -11,9 +11,9 @@
 //! | complete, fail | in progress, unknown | completed, failed | its attempt |
 //! | release | in progress | released | its attempt |
 //! | doubt | in progress | unknown | its attempt |
-//! | lapse | in progress, lapsed | unknown, or released under `retry` | whoever sees it |
+//! | lapse | in progress, lapsed | unknown, or released under `retry` | any caller or operator |
 //! | take over | in progress, lapsed | in progress, of a new attempt | the new attempt |
-//! | settle | unknown | completed, failed, released | whoever found the outcome out |
+//! | settle | unknown | completed, failed, released | an operator |
 //!
 //! *Its attempt* means that the random `attempt_id` is equal. A late owner finds a different id if
 //! another attempt took over, if the outcome was settled, or if its lapsed lease was released.
