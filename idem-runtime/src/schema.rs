@@ -1,9 +1,9 @@
 //! The record's table: its migrations as text, and the checks that the library runs before it
 //! relies on the table.
 //!
-//! The schema belongs to the application. The same text ships as files in `migrations/`, for `sqlx
-//! migrate`, refinery or Flyway. The library creates nothing by itself; [`create_if_missing`] is
-//! for tests and first steps.
+//! The schema belongs to the application. The same text ships as files in `migrations/`, for
+//! `sqlx migrate`, refinery or Flyway. The library creates nothing by itself; [`create_if_missing`]
+//! is for tests and first steps.
 //!
 //! The table must be in a database in which one unique constraint holds for all writers: one
 //! writable primary, or a cluster that certifies uniqueness. With multi-master replication two

@@ -1,4 +1,4 @@
-//! The events of the library: one per call, with target [`TARGET`] and message `idempotent call`.
+//! The event of a call: one for each call, with target [`TARGET`] and message `idempotent call`.
 //!
 //! | field | meaning |
 //! |---|---|

@@ -32,9 +32,9 @@ mod sealed {
 /// connection that sqlx knows to be inside one, the library uses a savepoint in the caller's
 /// transaction. If the caller later rolls back, nothing of the call remains.
 ///
-/// If a call may be dropped (a timeout, a client that disconnects), pass a pool or a `&mut
-/// PoolConnection` rather than a bare connection. A call dropped while BEGIN is sent leaves a bare
-/// PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and nothing
+/// If a call may be dropped (a timeout, a client that disconnects), pass a pool or a
+/// `&mut PoolConnection` rather than a bare connection. A call dropped while BEGIN is sent leaves a
+/// bare PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and nothing
 /// closes the connection. The library's next call on it returns
 /// [`Error::AlreadyInTransaction`](crate::Error) and ends that transaction; other code would write
 /// into it.

@@ -46,8 +46,8 @@
 //!   variant and its name.
 //!
 //! A struct with a `#[serde(flatten)]` field keeps its nulls, because serde serializes it as a map.
-//! An `Option` field with a `serialize_with` keeps its null as well; add `skip_serializing_if =
-//! "Option::is_none"` to leave it out.
+//! An `Option` field with a `serialize_with` keeps its null as well; add
+//! `skip_serializing_if = "Option::is_none"` to leave it out.
 //!
 //! A `HashSet` serializes its elements in a different order each time, and lists are compared in
 //! order: two equal sets have different fingerprints. Use a `BTreeSet`, or [`sorted`].

@@ -74,8 +74,8 @@ impl Handler {
         self.namespace
     }
 
-    /// Returns the operation's name, or `None` if it is determined by each call (`operation =
-    /// expr`).
+    /// Returns the operation's name, or `None` if it is determined by each call
+    /// (`operation = expr`).
     pub fn operation(&self) -> Option<&'static str> {
         self.operation
     }

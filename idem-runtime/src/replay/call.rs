@@ -26,8 +26,8 @@ pub(crate) fn failed(recorded_at: Option<Timestamp>) {
 
 /// Distinguishes a replayed failure from a first one.
 pub trait ReplayExt: Future + Sized {
-    /// Wraps the error of a call in a [`Replayable`] as well, for a handler with `failures =
-    /// "record"`. Metrics of declined payments can then leave replays out.
+    /// Wraps the error of a call in a [`Replayable`] as well, for a handler with
+    /// `failures = "record"`. Metrics of declined payments can then leave replays out.
     ///
     /// Call it directly on the future of a generated handler, of
     /// [`Operation::run`](crate::Operation::run) or of one of its variants.

@@ -1,5 +1,5 @@
-//! Short runs of the torture test, and deliberate faults that it must find. A long run is `cargo
-//! xtask torture`.
+//! Short runs of the torture test, and deliberate faults that it must find. A long run is
+//! `cargo xtask torture`.
 
 use std::fs;
 
