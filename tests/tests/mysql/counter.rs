@@ -1,4 +1,4 @@
-//! A table with an AUTO_INCREMENT column.
+//! A table with an `AUTO_INCREMENT` column.
 
 use idem_tests::mysql::payments::{Pay, pay};
 use idem_tests::mysql::{Shop, fresh_key};
