@@ -5,9 +5,9 @@ use std::error::Error;
 use sqlx::error::DatabaseError;
 
 /// Returns whether the error or one of its sources is a deadlock or a serialization failure.
-/// PostgreSQL, MySQL and MariaDB report them by SQLSTATE (`40P01`, `40001`), SQLite by the result
-/// codes `SQLITE_BUSY` and `SQLITE_LOCKED`. A retry may succeed, so such an error is never
-/// permanent.
+/// PostgreSQL, MySQL and MariaDB report them by SQLSTATE (`40P01`, `40001`; PostgreSQL manual,
+/// appendix A), SQLite by the result codes `SQLITE_BUSY` and `SQLITE_LOCKED`
+/// (<https://sqlite.org/rescode.html>). A retry may succeed, so such an error is never permanent.
 pub(crate) fn is_given_up(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -86,7 +86,7 @@ pub use sorted::sorted;
 /// layout of the hashed bytes, and is stored with each record.
 pub const FINGERPRINT_VERSION: i16 = 1;
 
-/// The SHA-256 that a request is compared by.
+/// The SHA-256 (FIPS 180-4) that a request is compared by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 

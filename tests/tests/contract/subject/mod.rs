@@ -25,8 +25,8 @@ pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
 /// A fresh database with the default table.
 pub(crate) trait Subject: Sized {
     type Conn: Session;
-    /// Tables beside the default one that [`fresh`](Self::fresh) has made, one of them named with its schema: another
-    /// one, where a transaction over several is one.
+    /// Further tables that [`fresh`](Self::fresh) has created. One of them is named with its
+    /// schema; where one transaction can span several schemas, it is in another schema.
     const OTHER_TABLES: &'static [&'static str];
 
     async fn fresh() -> Self;
@@ -46,8 +46,9 @@ pub(crate) trait Subject: Sized {
     async fn view(&self) -> (bool, bool);
     /// Changes the record of one key, with all checks disabled.
     async fn edit(&self, key: &str, edit: Edit<'_>);
-    /// Does to `key`, in the transaction of `conn`, what a rival would that no lock kept away: writes a record that
-    /// is not ours and expires in an hour, over the one there or as a copy of the record of `like`.
+    /// Writes what a competing attempt would write if no lock prevented it: in the transaction of
+    /// `conn`, a record of `key` by another attempt that expires in an hour. It replaces the
+    /// existing record, or copies that of `like`.
     async fn rival(&self, conn: &mut Self::Conn, like: &str, key: &str);
 }
 
