@@ -65,8 +65,8 @@ async fn a_duplicate_refused_early_leaves_a_sqlite_transaction_able_to_write() {
     expect_replay(&store, &mut first, &key("k"), &json!(1), &json!("done")).await;
 }
 
-/// Keeps a claim after its rollback. Returns the outcomes that another connection gets before and
-/// after it is dropped.
+/// Keeps a claim after its rollback. Returns whether another connection can claim the key before
+/// the kept claim is dropped, and after.
 async fn claim_kept_past_its_rollback<S: Subject>() -> [bool; 2] {
     let (subject, store) = (S::fresh().await, store());
     let (mut first, mut second) = (subject.connect().await, subject.connect().await);

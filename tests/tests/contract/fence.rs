@@ -34,7 +34,7 @@ const STATUSES: [Status; 5] = [
     Status::Released,
 ];
 
-/// Returns the statuses from which an owner's write changes the record.
+/// Returns whether an owner's write changes a record in this status.
 fn changes(act: Act, from: Status) -> bool {
     match act {
         Act::Extend | Act::Release | Act::LeaveUnknown => from == Status::InProgress,
@@ -83,7 +83,7 @@ async fn bring<C: LeaseSession>(
         .expect("it owns the record");
 }
 
-/// The columns that a write could have changed.
+/// Returns the columns that a write could have changed.
 fn face(record: &Record) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         record.status,

@@ -55,7 +55,7 @@ async fn mail(
     Ok(to)
 }
 
-/// Every setting that an ordinary role may change and that can affect a statement of the library.
+/// The settings that an ordinary role may change and that can affect a statement of the library.
 const SETTINGS: &[(&str, &str)] = &[
     ("bytea_output", "escape"),
     ("DateStyle", "'SQL, DMY'"),

@@ -112,7 +112,7 @@ impl Subject for MySql {
     }
 
     async fn edit(&self, key: &str, edit: Edit<'_>) {
-        // Also the constraints of leases, which `age` may violate.
+        // The edit may violate these constraints.
         for constraint in ["idem_record_status", "idem_record_operation"] {
             let drop = format!("ALTER TABLE idem_record DROP CONSTRAINT IF EXISTS {constraint}");
             self.run(&drop).await;

@@ -106,7 +106,7 @@ async fn now(conn: &mut SqliteConnection) -> Timestamp {
     Timestamp::from_micros((seconds * 1000.0).round() as i64 * 1000)
 }
 
-/// Runs a statement for a record that no attempt could write.
+/// Disables CHECK constraints on this connection, to write a record that no attempt could write.
 async fn check_nothing(conn: &mut SqliteConnection) {
     conn.execute("PRAGMA ignore_check_constraints = ON")
         .await
