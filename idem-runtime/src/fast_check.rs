@@ -1,9 +1,9 @@
-//! A switch for tests that take the fast check away, to show that the database's constraint is what
-//! arbitrates.
+//! A test switch that disables the fast check, to prove that the database's unique constraint
+//! decides.
 //!
-//! The fast check (an advisory lock on PostgreSQL, the table of running keys on SQLite) makes the
-//! common case quick and is never what the guarantee rests on. Without the feature `test-switches`
-//! there is no switch and it is on.
+//! The fast check is an advisory lock on PostgreSQL and the table of running keys on SQLite. It
+//! refuses most duplicates early; the guarantee does not depend on it. Without the feature
+//! `test-switches` it is always on.
 
 #[cfg(feature = "test-switches")]
 mod switch {

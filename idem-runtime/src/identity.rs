@@ -1,4 +1,4 @@
-//! What a record is found by: namespace, scope and key, and nothing else.
+//! The identity of a record: namespace, scope and key.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The identity of `key` in this namespace and scope (whatever scope the key itself carries).
+    /// Creates the identity of `key` in this namespace and scope. The scope that the key itself
+    /// carries is ignored.
     pub(crate) fn new(namespace: &Namespace, scope: Scope, key: IdempotencyKey) -> Self {
         Self {
             namespace: Cow::Owned(namespace.as_str().to_owned()),
@@ -37,24 +38,25 @@ impl Identity {
         }
     }
 
-    /// The consumer's key space.
+    /// Returns the consumer's key space.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The tenant or principal inside it.
+    /// Returns the tenant or principal.
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The caller's token.
+    /// Returns the caller's key.
     pub(crate) fn key(&self) -> &IdempotencyKey {
         &self.key
     }
 
-    /// What an external service knows this effect by: the same for every attempt of the key, another
-    /// for each step, and telling nothing of the key. The form of a UUID, version 8 (RFC 9562), over
-    /// 122 bits of a SHA-256: short and plain enough for every provider's header.
+    /// Returns the key to send to an external service. It is the same for every attempt of this
+    /// key, differs for each step, and does not reveal the key. It has the form of a UUID version 8
+    /// (RFC 9562, section 5.8) over 122 bits of a SHA-256, so that it fits the idempotency header
+    /// of every provider.
     pub(crate) fn external_key(&self, step: &str) -> String {
         let mut hash = Sha256::new();
         for part in [
@@ -74,7 +76,7 @@ impl Identity {
         key.hyphenated().to_string()
     }
 
-    /// The mark of this identity in one table.
+    /// Returns the hash of this identity in one table.
     pub(crate) fn mark(&self, table: &str) -> Mark {
         let mut hash = Sha256::new();
         for part in [
@@ -94,7 +96,7 @@ impl Identity {
 }
 
 impl fmt::Debug for Identity {
-    /// Shows a short hash in the key's place: keys may be personal data.
+    /// Prints a hash in place of the key: keys may be personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
             .field("namespace", &self.namespace)
@@ -104,14 +106,14 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// 128 bits of a hash of (table, namespace, scope, key): names the identity in locks and settings,
-/// where the names themselves may not go. Two identities with one mark would refuse each other as
-/// in flight; neither would be run twice.
+/// 128 bits of a SHA-256 of (table, namespace, scope, key). Identifies a record in locks and
+/// settings, which cannot hold the texts. If two identities had the same hash, each would be
+/// refused as in flight while the other runs; neither would run twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Mark([u8; 16]);
 
 impl Mark {
-    /// The number of the advisory lock.
+    /// Returns the number of the advisory lock.
     #[cfg(feature = "postgres")]
     pub(crate) fn lock_number(self) -> i64 {
         let mut number = [0; 8];
@@ -121,7 +123,7 @@ impl Mark {
 }
 
 impl fmt::Display for Mark {
-    /// 32 lower-case hexadecimal digits.
+    /// Writes 32 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::lower(&self.0))
     }
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn an_external_key_is_stable_and_differs_by_every_part_and_step() {
         let key = identity("n", "ab", "c").external_key("");
-        // Stored with providers: it must never change.
+        // Providers have stored these keys: the value must never change.
         assert_eq!(key, "b85a8937-1177-8ef4-9777-7d7161f66a97");
         for other in [
             identity("n", "a", "bc").external_key(""),

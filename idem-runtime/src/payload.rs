@@ -1,4 +1,5 @@
-//! What a record holds, encoded and decoded. The codec is stored with every row.
+//! Encoding and decoding of the payloads of a record: results, failures and requests. The codec is
+//! stored with every row.
 
 pub(crate) mod failure;
 
@@ -13,8 +14,9 @@ use crate::failure::StoredFailure;
 use crate::fingerprint::{canonical_json, with_plain_integers, without_order};
 use crate::record::{CODEC_JSON, Record};
 
-/// Encodes a result or a failure for the record, proved to come back as it went; and what comes back,
-/// which is what every caller gets.
+/// Encodes a result or a failure for the record and checks that it decodes to an equal value.
+/// Returns the bytes and the decoded value. Every caller gets the decoded value, including the
+/// first.
 pub(crate) fn encode<T>(operation: &str, value: &T) -> Result<(Vec<u8>, T), Error>
 where
     T: Serialize + DeserializeOwned,
@@ -24,7 +26,7 @@ where
     Ok((bytes, back))
 }
 
-/// Encodes; [`prove`] is the other half.
+/// Encodes a value without checking that it decodes; see [`prove`].
 pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>, Error> {
     let text = serde_json::to_string(value).map_err(|error| {
         let reason = "its `Serialize` fails";
@@ -37,16 +39,17 @@ pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>,
     Ok(text.into_bytes())
 }
 
-/// Whether a number is lost in the JSON of a value: JSON has no NaN and no infinities, and `serde_json`
-/// writes `null` for them.
+/// Returns whether the JSON of a value lost a number: JSON has no NaN and no infinities, and
+/// `serde_json` writes `null` for them.
 pub(crate) fn hides_a_number<T: Serialize + ?Sized>(value: &T, json: &str) -> bool {
     json.contains("null")
         && canonical_json(value).is_err_and(|invalid| *invalid.reason() == Reason::NotFinite)
 }
 
-/// Decodes what is about to be recorded, encodes it again, and returns it. What then differs would
-/// differ in every replay: better refused while all of it can still be rolled back. What JSON forgets
-/// without a trace is lost for the first caller as well, who is given what this returns.
+/// Decodes the bytes that are about to be recorded, encodes the value again, and returns it.
+/// Returns [`Error::NotStorable`] if the two encodings differ: every replay would differ in the
+/// same way, and here the transaction can still be rolled back. A value that JSON drops without a
+/// difference in the text is also absent from the returned value, which the first caller gets.
 pub(crate) fn prove<T>(
     operation: &str,
     bytes: &[u8],
@@ -69,9 +72,11 @@ pub(crate) fn prove<T>(
     Err(unstorable::<T>(operation, reason, None))
 }
 
-/// Whether two payloads are the same but for the order of what has none: hash maps and sets.
+/// Returns whether two payloads are equal except for the order of array elements, because hash maps
+/// and sets have no stable order.
 pub(crate) fn alike(a: &[u8], b: &[u8]) -> bool {
-    // The first of the two rounds what exceeds 64 bits, and the second takes 1.0 for 1.
+    // `sorted` rounds numbers beyond 64 bits; `without_order` treats 1.0 and 1 as equal. Together
+    // they are exact.
     a == b
         || sorted(a).is_some_and(|a| Some(a) == sorted(b))
             && without_order(a).is_some_and(|a| Some(a) == without_order(b))
@@ -93,7 +98,7 @@ fn sorted(bytes: &[u8]) -> Option<Value> {
     Some(value)
 }
 
-/// A refusal for a reason in our own words; what others say of it may quote the value.
+/// Creates [`Error::NotStorable`]. `reason` never quotes the value; `why`, a text of serde, may.
 pub(crate) fn unstorable<T>(
     operation: &str,
     reason: &'static str,
@@ -110,7 +115,7 @@ pub(crate) fn unstorable<T>(
     }
 }
 
-/// Decodes a recorded request.
+/// Decodes a recorded canonical request.
 pub(crate) fn decode_request<T: DeserializeOwned>(
     operation: &str,
     canonical: &[u8],
@@ -118,9 +123,10 @@ pub(crate) fn decode_request<T: DeserializeOwned>(
     decode(operation, &with_plain_integers(canonical))
 }
 
-/// Decodes what an operation recorded; says where it stopped.
+/// Decodes a payload of an operation. The error names the path of the field that does not decode.
 pub(crate) fn decode<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Result<T, Error> {
-    // To know the place of a fault costs as much again: that way is gone where there is one.
+    // Tracking the path doubles the cost, so the bytes are decoded again with it only after an
+    // error.
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
         Err(_) => decode_saying_where(operation, bytes),
@@ -142,17 +148,17 @@ fn decode_saying_where<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Re
     Ok(value)
 }
 
-/// The result of a completed record.
+/// Decodes the result of a completed record.
 pub(crate) fn result_of<T: DeserializeOwned>(record: &Record) -> Result<T, Error> {
     decode(&record.operation, result_bytes(record)?)
 }
 
-/// The encoded result of a completed record.
+/// Returns the encoded result of a completed record.
 pub(crate) fn result_bytes(record: &Record) -> Result<&[u8], Error> {
     present(record, record.result.as_deref(), "result")
 }
 
-/// The failure of a failed record.
+/// Decodes the failure of a failed record.
 pub(crate) fn stored_failure(record: &Record) -> Result<StoredFailure, Error> {
     decode(
         &record.operation,
@@ -160,7 +166,8 @@ pub(crate) fn stored_failure(record: &Record) -> Result<StoredFailure, Error> {
     )
 }
 
-/// A payload of a codec that this build knows.
+/// Returns a payload. Returns an error if this build does not know the codec, or if the record has
+/// no such payload.
 fn present<'a>(
     record: &Record,
     bytes: Option<&'a [u8]>,
@@ -187,7 +194,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// By bits: without `float_roundtrip`, serde_json is off by one for one number in ten.
+        /// Compares bits: without its feature `float_roundtrip`, `serde_json` misreads the last bit
+        /// of one number in ten.
         #[test]
         fn a_number_comes_back_to_the_last_bit(bits: u64, small: u32) {
             let (number, small) = (f64::from_bits(bits), f32::from_bits(small));

@@ -1,91 +1,92 @@
-//! What an operation asks of the library, as plain data.
+//! The policy of an operation, as plain data.
 
 use std::time::Duration;
 
 use crate::error::{Field, Invalid, Reason};
 
-/// How long a record lives when the operation does not say: 24 hours.
+/// The default retention: 24 hours.
 pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 
-/// The longest retention that an operation may ask for: 3,650 days.
+/// The longest retention: 3,650 days.
 pub const MAX_RETENTION: Duration = Duration::from_hours(3_650 * 24);
 
-/// How long a duplicate waits for the attempt in flight when `on_conflict = "wait"` names no time:
-/// 2 seconds.
+/// How long a duplicate waits for the running attempt if `on_conflict = "wait"` gives no time: 2
+/// seconds.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
-/// The longest wait that an operation may ask for: 60 seconds.
+/// The longest wait: 60 seconds.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
-/// When a caller refused as in flight should try again, where nothing better is known: 1 second.
+/// The shortest `retry_after` of [`Error::InFlight`](crate::Error::InFlight), unless the lease ends
+/// sooner: 1 second. It is also the value for an attempt whose age is not known.
 pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The longest that a caller refused as in flight is asked to wait: 5 seconds. It grows towards this
-/// with the age of the attempt that holds the key.
+/// The longest `retry_after` of [`Error::InFlight`](crate::Error::InFlight): 5 seconds. Between the
+/// two bounds, `retry_after` is the age of the attempt that holds the key.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// The shortest lease that an operation may ask for: 1 second.
+/// The shortest lease: 1 second.
 pub const MIN_LEASE: Duration = Duration::from_secs(1);
 
-/// The longest lease that an operation may ask for: 24 hours.
+/// The longest lease: 24 hours.
 pub const MAX_LEASE: Duration = Duration::from_hours(24);
 
-/// The longest request that is kept in a record, unless the operation says otherwise: 64 KiB of canonical
-/// JSON.
+/// The default limit of a recorded request: 64 KiB of canonical JSON.
 pub const DEFAULT_REQUEST_LIMIT: usize = 64 * 1024;
 
-/// What a duplicate gets while the first attempt is still running.
+/// The answer to a duplicate while the first attempt is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
-    /// [`Error::InFlight`](crate::Error::InFlight), at once.
+    /// Returns [`Error::InFlight`](crate::Error::InFlight) at once.
     #[default]
     Reject,
-    /// Up to this long, polling without a pooled connection; then a replay, or
-    /// [`Error::InFlight`](crate::Error::InFlight) when the time is over.
+    /// Waits up to this long, polling without a pooled connection. Then replays, or returns
+    /// [`Error::InFlight`](crate::Error::InFlight) if the time is over.
     Wait(Duration),
 }
 
-/// What becomes of a handler's `Err`.
+/// How a handler's `Err` is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Failures {
-    /// Everything is rolled back and the key stays fresh: the next call runs the body again.
+    /// Rolls everything back and keeps the key unused: the next call runs the body again.
     #[default]
     Retry,
-    /// A permanent failure is recorded and replayed; the body's writes are undone. See
+    /// Records and replays a permanent failure; the body's writes are rolled back. See
     /// [`Failure`](crate::Failure).
     Record,
 }
 
-/// How a record past its retention is read before a purge has deleted it.
+/// How a record past its retention is read until a purge deletes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
-    /// It still replays. The safe reading: a late retry never runs the body twice for want of a
-    /// purge.
+    /// Replays it. This is the safe choice: a late retry does not run the body twice because the
+    /// purge has not run yet.
     #[default]
     Replay,
-    /// It counts as absent, by the database's clock: the body runs again and the record is
-    /// replaced.
+    /// Treats it as absent, by the database's clock: the body runs again and replaces the record.
     Strict,
 }
 
-/// What becomes of a key whose lease lapsed: its attempt crashed, hung, or lost the database for the
-/// whole lease (a body that panics ends at once as a lapse would), and nobody knows whether its effect happened.
+/// What happens to a key whose lease lapsed: its attempt crashed, hung, or could not reach the
+/// database for the whole lease. A body that panics counts as lapsed at once. It is not known
+/// whether the attempt's effect happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLapse {
-    /// It waits for somebody to find out: the first caller who sees the lapse makes the record
-    /// *unknown* for all, and gets [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). The safe
-    /// reading: no effect happens twice.
+    /// The key stays blocked until its outcome is settled by hand. The first caller who finds the
+    /// lease lapsed makes the record *unknown*, and every caller gets
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). This is the safe choice: no effect
+    /// happens twice.
     #[default]
     Unknown,
-    /// The next caller takes over and runs the body again. Right where the effect is safe to repeat:
-    /// the provider knows [`external_key`](crate::Attempt::external_key), or a second mail is better
-    /// than none.
+    /// The next caller takes over and runs the body again. Choose this if the effect is safe to
+    /// repeat: the provider deduplicates by [`external_key`](crate::Attempt::external_key), or a
+    /// second mail is better than none.
     Retry,
 }
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 impl OnLapse {
-    /// As stored.
+    /// Returns the code as it is stored.
     pub(crate) const fn code(self) -> i16 {
         match self {
             Self::Unknown => 1,
@@ -94,7 +95,17 @@ impl OnLapse {
     }
 }
 
-/// Lease mode: for how long an attempt owns its key without a sign of life, and what follows.
+/// The lease of an operation: how long an attempt owns its key without a heartbeat, and what
+/// happens after that.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use idem_runtime::policy::{Lease, OnLapse};
+///
+/// assert!(Lease::new(Duration::from_secs(300), OnLapse::Unknown).is_ok());
+/// assert!(Lease::new(Duration::ZERO, OnLapse::Unknown).is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     duration: Duration,
@@ -102,10 +113,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A lease of [`MIN_LEASE`] to [`MAX_LEASE`].
+    /// Creates a lease of [`MIN_LEASE`] to [`MAX_LEASE`].
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Lease`] for a shorter or longer one.
+    /// [`Invalid`] of [`Field::Lease`] if `duration` is shorter or longer.
     pub fn new(duration: Duration, on_lapse: OnLapse) -> Result<Self, Invalid> {
         let reason = if duration < MIN_LEASE {
             Reason::TooShortTime {
@@ -123,7 +134,7 @@ impl Lease {
         Err(Invalid::new(Field::Lease, reason))
     }
 
-    /// The same in a constant, where a fault is a compile error.
+    /// Creates a lease in a constant, where a bad duration is a compile error.
     pub(crate) const fn constant(duration: Duration, on_lapse: OnLapse) -> Self {
         assert!(
             duration.as_millis() >= MIN_LEASE.as_millis(),
@@ -136,50 +147,50 @@ impl Lease {
         Self { duration, on_lapse }
     }
 
-    /// For how long an attempt owns its key from its claim, and from each sign of life on.
+    /// Returns how long an attempt owns its key after its claim and after each heartbeat.
     pub const fn duration(&self) -> Duration {
         self.duration
     }
 
-    /// What becomes of the key when the lease lapses.
+    /// Returns what happens to the key when the lease lapses.
     pub const fn on_lapse(&self) -> OnLapse {
         self.on_lapse
     }
 
-    /// As stores count: microseconds.
+    /// Returns the duration in microseconds, the unit of the stores.
     pub(crate) fn micros(&self) -> i64 {
         i64::try_from(self.duration.as_micros()).unwrap_or(i64::MAX)
     }
 }
 
-/// Everything an operation asks of the library, apart from its name.
+/// The options of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How long the record lives, counted by the database's clock from its writing.
+    /// How long the record is kept after it was written, by the database's clock.
     pub retention: Duration,
-    /// What a duplicate gets while the first attempt runs.
+    /// The answer to a duplicate while the first attempt is running.
     pub on_conflict: OnConflict,
-    /// What becomes of a handler's `Err`.
+    /// How a handler's `Err` is treated.
     pub failures: Failures,
-    /// How a record past its retention is read.
+    /// How a record past its retention is read until a purge deletes it.
     pub expiry: Expiry,
-    /// Whether the request is kept beside its fingerprint, for diagnosing a mismatch. Off by
-    /// default: requests carry personal data.
+    /// Whether the request is stored beside its fingerprint, to diagnose mismatches. Off by
+    /// default: requests may contain personal data.
     pub record_request: bool,
-    /// The longest request that is kept, in bytes of canonical JSON. Of a longer one the record keeps the
-    /// hash, and that it was too large; it is compared all the same.
+    /// The largest request that is stored, in bytes of canonical JSON. Of a larger request only the
+    /// hash is stored, and the fact that it was too large; it is compared like any other.
     pub request_limit: usize,
-    /// Whether a call without a key is refused. When false, such a call runs without idempotency.
+    /// Whether a call without a key is refused. If `false`, such a call runs without idempotency.
     pub key_required: bool,
-    /// Whether requests are compared at all.
+    /// Whether requests are compared.
     pub fingerprint: bool,
-    /// Lease mode; `None` is atomic mode.
+    /// The lease in lease mode, or `None` in atomic mode.
     pub lease: Option<Lease>,
 }
 
 impl Policy {
-    /// The defaults of the attribute's table.
+    /// The defaults of the attribute's options.
     pub const DEFAULT: Self = Self {
         retention: DEFAULT_RETENTION,
         on_conflict: OnConflict::Reject,
@@ -192,7 +203,7 @@ impl Policy {
         lease: None,
     };
 
-    /// As stores count: microseconds.
+    /// Returns the retention in microseconds, the unit of the stores.
     pub(crate) fn retention_micros(&self) -> i64 {
         i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
     }

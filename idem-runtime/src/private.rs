@@ -1,4 +1,4 @@
-//! Every name that generated code may use, and no other. Not part of the public interface.
+//! All names that generated code may use. Not part of the public interface.
 
 pub use std::clone::Clone;
 pub use std::fmt::Debug;
@@ -30,28 +30,29 @@ use crate::error::Invalid;
 use crate::key::{IdempotencyKey, KeyPart, Minter};
 use crate::replay::Replayable;
 
-/// `key = natural(a, b)`: the key minted from what names the effect in the business itself.
+/// Derives the key of `key = natural(a, b)`.
 ///
 /// # Errors
-/// [`Invalid`] for a blank part.
+/// [`Invalid`] if there is no part, or a part is blank.
 pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
     Minter::mint(parts.iter().map(|part| part.text()))
 }
 
-/// `signature = "keep"`: the plain result.
+/// Returns the result without [`Replayable`], for `signature = "keep"`.
 ///
 /// # Errors
-/// Those of `result`.
+/// The error of `result`.
 pub fn keep<T, E>(result: Result<Replayable<T>, E>) -> Result<T, E> {
     result.map(Replayable::into_inner)
 }
 
-/// `self` in an expression: the value itself, through whatever pointer the method is called on.
+/// Returns `self` as a reference to the value, for every receiver type (`Box<Self>`, `Arc<Self>`,
+/// ...).
 pub fn receiver<T: ?Sized>(receiver: &T) -> &T {
     receiver
 }
 
-/// Registers a handler, in its own body. In brackets is the path of this module.
+/// Registers a handler, inside its own body. The brackets hold the path of this module.
 #[cfg(feature = "registry")]
 #[doc(hidden)]
 #[macro_export]
@@ -78,7 +79,7 @@ macro_rules! __register {
     };
 }
 
-/// Without feature `registry` a handler is no longer for it.
+/// Does nothing without the feature `registry`.
 #[cfg(not(feature = "registry"))]
 #[doc(hidden)]
 #[macro_export]

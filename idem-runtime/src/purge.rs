@@ -1,14 +1,15 @@
-//! Deleting expired records in the background.
+//! Deletes expired records in the background.
 //!
-//! A sweep deletes in small batches, each in a transaction of its own, until nothing expired is
-//! left. It stands in nobody's way: a batch skips rows that others have locked, never waits for a
-//! claim, and pauses before the next. Leases are not touched, however old, nor are unknown outcomes,
-//! unless [`PurgeWorker::unknown_retention`] says when.
+//! A sweep deletes in small batches, each in its own transaction, until no expired record is left.
+//! It does not delay claims: a batch skips rows that are locked, and the sweep pauses between
+//! batches. Leases are never deleted. Unknown outcomes are deleted only if
+//! [`PurgeWorker::unknown_retention`] is set.
 //!
-//! **On one node at a time**: on PostgreSQL a batch begins by trying a lock that is local to its
-//! transaction, so that it holds through a pooler too; a node that does not get it leaves the sweep
-//! to whoever has. On SQLite the write lock is that lock. On MySQL and
-//! MariaDB it is a named lock of the session, on each server of a cluster.
+//! **On one node at a time**: a batch starts by trying to get a lock, and a node that does not get
+//! it ends its sweep. On PostgreSQL this is an advisory lock of the transaction, which also works
+//! behind a transaction-mode pooler. On SQLite it is the write lock of the database. On MySQL and
+//! MariaDB it is a named lock of the session (`GET_LOCK`), which excludes only nodes that are
+//! connected to the same server of a cluster.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,31 +27,31 @@ use crate::spec::{DEFAULT_TABLE, is_table};
 use crate::store::{Backend, Spent};
 use crate::telemetry::TARGET;
 
-/// The time between two sweeps when none is given: 1 hour.
+/// The default time between two sweeps: 1 hour.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_hours(1);
 
-/// The most rows of a batch when none is given: 1,000.
+/// The default maximum of rows in a batch: 1,000.
 pub const DEFAULT_BATCH: u32 = 1_000;
 
-/// The pause between two batches when none is given: 10 milliseconds.
+/// The default pause between two batches: 10 milliseconds.
 pub const DEFAULT_PAUSE: Duration = Duration::from_millis(10);
 
-/// What one sweep did.
+/// The result of one sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Purged {
-    /// The records deleted, those of unknown outcome included.
+    /// The number of deleted records, including those of unknown outcome.
     pub rows: u64,
-    /// The records of unknown outcome among them.
+    /// The number of deleted records of unknown outcome.
     pub unknown: u64,
-    /// The batches that deleted any.
+    /// The number of batches that deleted at least one record.
     pub batches: u64,
-    /// Whether the sweep stopped because another node has the lead (on SQLite: because others were
-    /// writing for as long as the driver waits).
+    /// Whether the sweep ended because another node holds the lock. On SQLite: because other
+    /// connections held the write lock for longer than the driver's busy timeout.
     pub skipped: bool,
 }
 
-/// Purges one table on an interval, until it is cancelled.
+/// Purges one table at an interval, until it is cancelled.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -80,7 +81,7 @@ pub struct PurgeWorker<DB: Backend> {
 type Report = dyn Fn(&Result<Purged, Error>) + Send + Sync;
 
 impl<DB: Backend> PurgeWorker<DB> {
-    /// A worker for the default table.
+    /// Creates a worker for the default table.
     pub fn new(pool: Pool<DB>) -> Self {
         Self {
             pool,
@@ -93,34 +94,34 @@ impl<DB: Backend> PurgeWorker<DB> {
         }
     }
 
-    /// The time from the end of a sweep to the next.
+    /// Sets the time from the end of a sweep to the next.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// The most rows that one transaction deletes; 0 counts as 1.
+    /// Sets the maximum number of rows that one transaction deletes; 0 counts as 1.
     #[must_use]
     pub fn batch(mut self, rows: u32) -> Self {
         self.batch = rows.max(1);
         self
     }
 
-    /// The pause between two batches.
+    /// Sets the pause between two batches.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// Deletes unknown outcomes too, this long after the end of their lease. By default they never leave
-    /// by time: what is deleted is settled by nobody, and a retry runs the body again. Give a time after
-    /// which the clients have surely given up, and
-    /// [`list_unknown`](crate::store::Bound::list_unknown) has been read.
+    /// Deletes unknown outcomes as well, this long after the end of their lease. By default they
+    /// are kept: a deleted outcome cannot be settled any more, and a retry runs the body again.
+    /// Choose a time after which no client retries and the outcomes of
+    /// [`list_unknown`](crate::store::Bound::list_unknown) have been settled.
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Retention`] if zero or above 3,650 days.
+    /// [`Invalid`] of [`Field::Retention`] if the time is zero or longer than 3,650 days.
     pub fn unknown_retention(mut self, retention: Duration) -> Result<Self, Invalid> {
         if retention.is_zero() {
             return Err(Invalid::new(Field::Retention, Reason::Empty));
@@ -138,11 +139,12 @@ impl<DB: Backend> PurgeWorker<DB> {
         Ok(self)
     }
 
-    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
-    /// most 61.
+    /// Sets another table: `[schema.]name`, each `[a-z_][a-z0-9_]*`, the schema of at most 63 bytes
+    /// and the name of at most 61.
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Table`] for anything else: it is spliced into SQL text.
+    /// [`Invalid`] of [`Field::Table`] if the text is no such identifier, because it is spliced
+    /// into SQL text.
     pub fn table(mut self, table: &str) -> Result<Self, Invalid> {
         if !is_table(table) {
             return Err(Invalid::new(Field::Table, Reason::Identifier));
@@ -151,8 +153,8 @@ impl<DB: Backend> PurgeWorker<DB> {
         Ok(self)
     }
 
-    /// Is told what came of each sweep of [`run`](Self::run), for metrics. One cut short by
-    /// cancellation reports what it had deleted.
+    /// Calls `report` with the result of each sweep of [`run`](Self::run), for metrics. A cancelled
+    /// sweep reports what it had deleted.
     #[must_use]
     pub fn on_sweep(
         mut self,
@@ -162,10 +164,11 @@ impl<DB: Backend> PurgeWorker<DB> {
         self
     }
 
-    /// Sweeps at once, and then after every interval, until `cancel` is ready, whatever its output.
+    /// Sweeps at once and then after every interval, until the future `cancel` is ready. Its output
+    /// is ignored.
     ///
-    /// Cancellation takes effect at once, also within a batch: that batch is rolled back. An error
-    /// ends its sweep, is reported, and the next sweep begins after the interval.
+    /// Cancellation takes effect at once. A batch that is running is rolled back. If a sweep fails,
+    /// its error is reported and the next sweep starts after the interval.
     pub async fn run(self, cancel: impl Future) {
         let mut cancel = pin!(async { drop(cancel.await) });
         loop {
@@ -184,18 +187,19 @@ impl<DB: Backend> PurgeWorker<DB> {
         }
     }
 
-    /// One sweep.
+    /// Runs one sweep.
     ///
     /// # Errors
-    /// The database's; batches before it stay deleted. [`Error::Schema`] if there is no such table.
+    /// - [`Error::Schema`] if the table does not exist.
+    /// - Any error of the database. The batches committed before it stay deleted.
     pub async fn run_once(&self) -> Result<Purged, Error> {
         let mut purged = Purged::default();
         self.sweep(&mut purged).await?;
         Ok(purged)
     }
 
-    /// Deletes batch after batch. Counts as it goes, so that a sweep dropped half-way is counted
-    /// too.
+    /// Runs the batches of one sweep. Adds each batch to `purged` at once, so that the count is
+    /// right if the future is dropped.
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
         self.delete(Spent::Expired, purged).await?;
         let Some(retention) = self.unknown_retention else {
@@ -267,7 +271,7 @@ impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
     }
 }
 
-/// What `work` comes to; `None`, with `work` dropped, if `cancel` is ready before.
+/// Returns the output of `work`, or drops `work` and returns `None` if `cancel` is ready first.
 async fn unless<T>(
     mut cancel: Pin<&mut impl Future<Output = ()>>,
     work: impl Future<Output = T>,

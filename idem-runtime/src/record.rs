@@ -1,4 +1,4 @@
-//! The stored row: what one attempt left for every later caller.
+//! The stored record: one row per key, written by one attempt and read by every later caller.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -12,21 +12,31 @@ use crate::fingerprint::Fingerprint;
 pub const CODEC_JSON: i16 = 1;
 
 /// Microseconds since 1970-01-01T00:00:00Z, read from the database's clock.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use idem_runtime::record::Timestamp;
+///
+/// let (earlier, later) = (Timestamp::from_micros(1_000_000), Timestamp::from_micros(1_500_000));
+/// assert_eq!(later.since(earlier), Duration::from_millis(500));
+/// assert_eq!(earlier.since(later), Duration::ZERO);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// From microseconds since the epoch.
+    /// Creates a timestamp from microseconds since the epoch.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since the epoch.
+    /// Returns the microseconds since the epoch.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -43,23 +53,23 @@ impl From<Timestamp> for SystemTime {
     }
 }
 
-/// Names one attempt at an operation. Random, so equality is the proof that a record or a lock is
-/// ours.
+/// Identifies one attempt of an operation. The id is random: if the stored id equals an attempt's
+/// own id, the record or lock belongs to that attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttemptId(Uuid);
 
 impl AttemptId {
-    /// A new random id.
+    /// Creates a random id (UUID version 4, RFC 9562).
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
 
-    /// From a stored id.
+    /// Creates an id from a stored UUID.
     pub const fn from_uuid(id: Uuid) -> Self {
         Self(id)
     }
 
-    /// As stored.
+    /// Returns the UUID as it is stored.
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
@@ -72,30 +82,31 @@ impl fmt::Debug for AttemptId {
 }
 
 impl fmt::Display for AttemptId {
-    /// 32 lower-case hexadecimal digits: fit to be spliced into SQL text.
+    /// Writes 32 lower-case hexadecimal digits, safe to splice into SQL text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.0.as_simple(), f)
     }
 }
 
-/// What a record says of its operation.
+/// The state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
-    /// The body succeeded; `result` holds what it returned.
+    /// The body succeeded; `result` holds the value it returned.
     Completed,
-    /// The body failed for good; `failure` holds why.
+    /// The body failed permanently; `failure` holds the failure.
     Failed,
     /// Lease mode: an attempt owns the key until `locked_until`.
     InProgress,
-    /// Lease mode: an attempt lapsed and nobody knows whether its effect happened.
+    /// Lease mode: the lease of an attempt lapsed, and it is not known whether the attempt's effect
+    /// happened.
     Unknown,
-    /// Lease mode: an attempt gave the key back; the next caller may claim it.
+    /// Lease mode: an attempt released the key; the next caller may claim it.
     Released,
 }
 
 impl Status {
-    /// As stored.
+    /// Returns the code as it is stored.
     pub const fn code(self) -> i16 {
         match self {
             Self::Completed => 1,
@@ -106,11 +117,11 @@ impl Status {
         }
     }
 
-    /// Reads a stored code.
+    /// Converts a stored code.
     ///
     /// # Errors
-    /// [`Error::UnknownState`] for a code that this build does not know: it is never taken for an
-    /// absent record.
+    /// [`Error::UnknownState`] if this build does not know the code. An unknown code is never read
+    /// as an absent record.
     pub fn from_code(code: i16) -> Result<Self, Error> {
         match code {
             1 => Ok(Self::Completed),
@@ -126,40 +137,41 @@ impl Status {
     }
 }
 
-/// One stored record, as a look-up by its identity found it.
+/// One stored record, as it was read by its identity.
 ///
-/// `Debug` says of request, result and failure how many bytes they have, and no more.
+/// `Debug` prints the sizes of request, result and failure in bytes, not their content.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
-    /// Written at, by the database's clock.
+    /// When the record was written, by the database's clock.
     pub created_at: Timestamp,
-    /// Kept until; `None` while a lease holds it (stored as infinity, so that no purge deletes a
-    /// live lease).
+    /// When the retention ends, by the database's clock. `None` while a lease holds the record: the
+    /// column then stores infinity, so that no purge deletes a live lease.
     pub expires_at: Option<Timestamp>,
-    /// Lease mode: owned until.
+    /// Lease mode: when the lease ends, by the database's clock.
     pub locked_until: Option<Timestamp>,
-    /// The attempt that wrote it.
+    /// The attempt that wrote the record.
     pub attempt_id: AttemptId,
-    /// How many attempts the key has seen, from 1.
+    /// The number of this attempt of the key, from 1.
     pub attempt: i32,
-    /// What it says.
+    /// The state of the record.
     pub status: Status,
-    /// Which algorithm made `fingerprint`.
+    /// The version of the algorithm that computed `fingerprint`.
     pub fingerprint_version: i16,
-    /// Which codec wrote the payloads.
+    /// The codec of `result` and `failure`, such as [`CODEC_JSON`].
     pub codec: i16,
     /// The operation that claimed the key.
     pub operation: String,
-    /// The hash of the request; `None` if the operation compares none.
+    /// The hash of the request, or `None` if the operation compares no requests.
     pub fingerprint: Option<Fingerprint>,
-    /// The canonical request, if the operation keeps it and it was not too large.
+    /// The canonical request, if the operation records requests and the request is within its
+    /// limit.
     pub request: Option<Vec<u8>>,
-    /// Whether the request was longer than what is kept: only its hash is there.
+    /// Whether the request exceeded the limit, so that only its hash is stored.
     pub request_too_large: bool,
     /// The encoded result of a completed operation.
     pub result: Option<Vec<u8>>,
-    /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed one.
+    /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed operation.
     pub failure: Option<Vec<u8>>,
 }
 
@@ -185,11 +197,12 @@ impl fmt::Debug for Record {
     }
 }
 
-/// What is stored in the place of a request that is longer than what is kept. No request is empty: it is
-/// JSON.
+/// The stored form of a request above the limit. It is unambiguous, because a request is JSON and
+/// therefore never empty.
 const TOO_LARGE: &[u8] = b"";
 
-/// What of a canonical request is stored: all of it, or that it is longer than `limit`.
+/// Returns the bytes to store for a canonical request: all of it, or [`TOO_LARGE`] if it is longer
+/// than `limit` bytes.
 pub(crate) fn stored_request(canonical: &[u8], limit: usize) -> &[u8] {
     if canonical.len() > limit {
         TOO_LARGE
@@ -198,7 +211,7 @@ pub(crate) fn stored_request(canonical: &[u8], limit: usize) -> &[u8] {
     }
 }
 
-/// The request that is stored, and whether it was too large to be.
+/// Returns the stored request, and whether the request was too large to store.
 pub(crate) fn kept_request(stored: Option<Vec<u8>>) -> (Option<Vec<u8>>, bool) {
     match stored {
         Some(stored) if stored == TOO_LARGE => (None, true),

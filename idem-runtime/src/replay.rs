@@ -1,4 +1,4 @@
-//! What a handler's caller gets: the result, and whether it is a replay.
+//! The return value of a handler's call: the result, and whether it is a replay.
 
 mod call;
 
@@ -11,9 +11,10 @@ pub(crate) use self::call::failed;
 pub use self::call::{ReplayExt, ReplayableCall};
 use crate::record::{Record, Timestamp};
 
-/// A result, first-hand or replayed from the record. Derefs to it and serializes as it.
+/// A result of the first run or of a replay. Dereferences to the result and serializes as it.
 ///
-/// A replay is visible so that metrics and audit need not count it as a second effect:
+/// Metrics and audit logs can tell a replay from a first run, so that they do not count it as a
+/// second effect:
 ///
 /// ```
 /// use idem_runtime::Replayable;
@@ -23,10 +24,10 @@ use crate::record::{Record, Timestamp};
 /// }
 /// ```
 ///
-/// A web answer is made from it with [`map`](Self::map): axum's `Json<T>` cannot be stored, `T`
-/// can.
+/// To make an HTTP response of it, use [`map`](Self::map): axum's `Json<T>` cannot be stored, but
+/// `T` can.
 ///
-/// `Debug` says whether it is a replay, and shows nothing of the result: format that itself.
+/// `Debug` prints whether it is a replay, but not the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Replayable<T> {
     value: T,
@@ -56,22 +57,23 @@ impl<T> Replayable<T> {
         }
     }
 
-    /// Whether this is the recorded result of an earlier attempt.
+    /// Returns whether this is the recorded result of an earlier attempt.
     pub const fn replayed(&self) -> bool {
         self.recorded_at.is_some()
     }
 
-    /// When the replayed result was recorded, by the database's clock; `None` for a first run.
+    /// Returns when the replayed result was recorded, by the database's clock, or `None` for a
+    /// first run.
     pub const fn recorded_at(&self) -> Option<Timestamp> {
         self.recorded_at
     }
 
-    /// The result itself.
+    /// Returns the result.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// The same with another value, as replayed as before.
+    /// Converts the result by `f`; a replay stays a replay.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Replayable<U> {
         Replayable {
             value: f(self.value),
@@ -79,7 +81,7 @@ impl<T> Replayable<T> {
         }
     }
 
-    /// A borrowed view, as replayed as this.
+    /// Returns a `Replayable` of a reference to the result; a replay stays a replay.
     pub const fn as_ref(&self) -> Replayable<&T> {
         Replayable {
             value: &self.value,
@@ -96,8 +98,8 @@ impl<T> Deref for Replayable<T> {
     }
 }
 
-/// Serializes as the result alone: an answer that is made of it, `Json(payment)`, does not say that it is a
-/// replay. `payment.map(Json)` does.
+/// Serializes only the result. A response made as `Json(payment)` does not state that it is a
+/// replay; one made as `payment.map(Json)` does.
 impl<T: Serialize> Serialize for Replayable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(serializer)

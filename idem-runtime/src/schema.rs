@@ -1,12 +1,13 @@
-//! The record's table: its migrations as text, and the checks made before it is relied on.
+//! The record's table: its migrations as text, and the checks that the library runs before it
+//! relies on the table.
 //!
-//! The schema is the consumer's. The same text ships as files in `migrations/`, ready for `sqlx
-//! migrate`, refinery or Flyway; nothing is created behind anybody's back. [`create_if_missing`] is
-//! for tests and first steps.
+//! The schema belongs to the application. The same text ships as files in `migrations/`, for
+//! `sqlx migrate`, refinery or Flyway. The library creates nothing by itself; [`create_if_missing`]
+//! is for tests and first steps.
 //!
-//! The table must live where one constraint arbitrates: one writable primary, or a cluster that
-//! certifies uniqueness. Under multi-master replication two nodes accept one key twice, and no
-//! library can undo that.
+//! The table must be in a database in which one unique constraint holds for all writers: one
+//! writable primary, or a cluster that certifies uniqueness. With multi-master replication two
+//! nodes can accept the same key, and the library cannot undo that.
 
 use crate::error::{Error, Field, Invalid, Reason, SchemaFinding};
 use crate::identity::Identity;
@@ -14,29 +15,31 @@ use crate::key::{IdempotencyKey, Scope};
 use crate::spec::{DEFAULT_TABLE, is_table};
 use crate::store::{AsSession, Ask, Migrate, Session};
 
-/// The migration for PostgreSQL 14 and later, for the default table.
+/// Returns the migration for PostgreSQL 14 and later, for the default table.
 #[cfg(feature = "postgres")]
 pub fn postgres() -> &'static str {
     include_str!("../migrations/postgres/0001_idem_record.sql")
 }
 
-/// The migration for MySQL 8.0.16 and later and MariaDB 10.6 and later, for the default table.
+/// Returns the migration for MySQL 8.0.16 and later and MariaDB 10.6 and later, for the default
+/// table.
 #[cfg(feature = "mysql")]
 pub fn mysql() -> &'static str {
     include_str!("../migrations/mysql/0001_idem_record.sql")
 }
 
-/// The migration for SQLite 3.37 and later, for the default table.
+/// Returns the migration for SQLite 3.37 and later, for the default table.
 #[cfg(feature = "sqlite")]
 pub fn sqlite() -> &'static str {
     include_str!("../migrations/sqlite/0001_idem_record.sql")
 }
 
-/// The longest table's name that leaves room for `_locked_until` within MySQL's 64 characters.
+/// The longest table name on MySQL, in bytes: with `_locked_until` appended it has 64 characters,
+/// MySQL's limit.
 #[cfg(feature = "mysql")]
 const MYSQL_TABLE_MAX: usize = 51;
 
-/// A migration's text for another table: `[schema.]name`.
+/// Returns the text of a migration for another table: `[schema.]name`.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -48,8 +51,9 @@ const MYSQL_TABLE_MAX: usize = 51;
 /// ```
 ///
 /// # Errors
-/// [`Invalid`] of [`Field::Table`] for a table that is no such identifier; on MySQL and MariaDB, which
-/// refuse longer names where others cut them, also for one of more than 51 bytes.
+/// [`Invalid`] of [`Field::Table`] if the table is no such identifier. For the migration of MySQL
+/// and MariaDB also if the name is longer than 51 bytes: these databases refuse longer index names,
+/// while others cut them.
 pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
     if !is_table(table) {
         return Err(Invalid::new(Field::Table, Reason::Identifier));
@@ -68,7 +72,8 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
     let dot = if schema.is_empty() { "" } else { "." };
     #[cfg(feature = "sqlite")]
     if migration == sqlite() {
-        // What is created takes the schema; what it refers to is looked up beside it and cannot.
+        // `CREATE` takes the schema; a table named inside such a statement is looked up in the same
+        // schema and must be written without it.
         let text = migration.replace(DEFAULT_TABLE, name);
         return Ok(["TABLE", "INDEX", "VIEW"].iter().fold(text, |text, kind| {
             text.replace(
@@ -77,8 +82,8 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
             )
         }));
     }
-    // Indexes and constraints take the schema of their table and are named without it; table and
-    // view are named with it.
+    // Indexes and constraints belong to the schema of their table and are named without it. Table
+    // and view are named with it.
     Ok(migration
         .replace(
             &format!("VIEW {DEFAULT_TABLE}_"),
@@ -89,10 +94,10 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
         .replace('\u{0}', name))
 }
 
-/// Creates the default table, its indexes and its view, unless the table is there already. For
-/// tests and first steps; in production, run the migration.
+/// Creates the default table, its indexes and its view, unless the table exists. For tests and
+/// first steps; in production, run the migration.
 ///
-/// `conn` is a connection, one acquired from a pool, or a transaction.
+/// `conn` is a connection, a pooled connection, or a transaction.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -106,7 +111,7 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
 /// ```
 ///
 /// # Errors
-/// The database's.
+/// Any error of the database.
 pub async fn create_if_missing<C>(conn: &mut C) -> Result<(), Error>
 where
     C: AsSession<Session: Migrate>,
@@ -114,10 +119,11 @@ where
     create_table_if_missing(conn, DEFAULT_TABLE).await
 }
 
-/// As [`create_if_missing`], for another table.
+/// Creates another table as [`create_if_missing`] does.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a table that is no identifier; else the database's.
+/// - [`Error::Invalid`] if `table` is no identifier.
+/// - Any error of the database.
 pub async fn create_table_if_missing<C>(conn: &mut C, table: &str) -> Result<(), Error>
 where
     C: AsSession<Session: Migrate>,
@@ -126,23 +132,26 @@ where
     conn.session().create(table, migration).await
 }
 
-/// Checks that the default table is fit to arbitrate. The library does so by itself before a body
-/// first runs; call this at start-up to hear of it earlier.
+/// Checks that the default table enforces one record per key. The library does so by itself before
+/// the first body runs; call this function at start-up to detect a fault earlier.
 ///
-/// Returns what is worth knowing and no reason to refuse: tables beside the records whose contents are
-/// not as safe as they. They are looked for in the database (PostgreSQL: the schemas) that the
-/// connection is in, and only here.
+/// Returns findings that are no reason to refuse the table: other tables whose contents are less
+/// durable than the records, and row security that applies to the connection's account. Only this
+/// function looks for them, in the database of the connection (PostgreSQL: in the schemas of its
+/// `search_path` and in that of the record's table).
 ///
 /// # Errors
-/// [`Error::Schema`] saying what is unfit; and the database's.
+/// - [`Error::Schema`] if the table is unfit, with the reasons.
+/// - Any error of the database.
 pub async fn verify<C: AsSession>(conn: &mut C) -> Result<Vec<SchemaFinding>, Error> {
     verify_table(conn, DEFAULT_TABLE).await
 }
 
-/// As [`verify`], for another table.
+/// Checks another table as [`verify`] does.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a table that is no identifier; else as [`verify`].
+/// - [`Error::Invalid`] if `table` is no identifier.
+/// - The errors of [`verify`].
 pub async fn verify_table<C: AsSession>(
     conn: &mut C,
     table: &str,
@@ -166,7 +175,7 @@ mod tests {
     use super::*;
     use crate::spec::TABLE_MAX;
 
-    /// The names that a migration gives to table, indexes, constraints and view.
+    /// Returns the names that a migration gives to its table, indexes, constraints and view.
     fn names(migration: &str, table: &str) -> Vec<String> {
         let code = migration
             .lines()

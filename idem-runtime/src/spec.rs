@@ -1,4 +1,4 @@
-//! An operation: its stable name, its key space and what it asks of the library.
+//! The description of an operation: its name, its key space and its policy.
 
 use std::time::Duration;
 
@@ -7,18 +7,17 @@ use crate::policy::{
     Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, OnLapse, Policy,
 };
 
-/// The table that an operation records in when it names none.
+/// The table of operations that name none.
 pub const DEFAULT_TABLE: &str = "idem_record";
 
-/// The longest name of a table, in bytes, without its schema: a database cuts `.._expires_at` and
-/// `.._locked_until` at 63 bytes, and two of them must be left.
+/// The longest name of a table, in bytes, without its schema. Databases cut names at 63 bytes, and
+/// the names of the indexes `.._expires_at` and `.._locked_until` must still differ after the cut.
 pub(crate) const TABLE_MAX: usize = 61;
 
-/// A constant description of one operation.
+/// The description of one operation, usually a constant.
 ///
-/// The attribute writes one for each handler; without the attribute it is written by hand and run
-/// with [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile
-/// time:
+/// The attribute generates one for each handler. Without the attribute, write it by hand and call
+/// [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile time:
 ///
 /// ```
 /// use idem_runtime::Operation;
@@ -40,11 +39,12 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The operation `name` (1-255 characters, stable: it is stored and compared) in the key space
-    /// `namespace` (1-64 of `a-z 0-9 - _`), with the default [`Policy`].
+    /// Creates the operation `name` in the key space `namespace`, with the default [`Policy`]. The
+    /// name has 1 to 255 characters; it is stored and compared, so it must not change. The
+    /// namespace has 1 to 64 characters of `a-z 0-9 - _`.
     ///
     /// # Panics
-    /// If either name is not as said; at compile time, in a constant.
+    /// Panics if either name breaks its rule; in a constant this is a compile error.
     pub const fn new(namespace: &'static str, name: &'static str) -> Self {
         assert!(
             is_namespace(namespace),
@@ -62,10 +62,11 @@ impl Operation {
         }
     }
 
-    /// How long a record lives, counted from its writing by the database's clock.
+    /// Sets how long a record is kept after it was written, by the database's clock.
     ///
     /// # Panics
-    /// If below a microsecond, in which databases count, or above 3,650 days.
+    /// Panics if the retention is shorter than 1 microsecond (the resolution of the databases) or
+    /// longer than 3,650 days.
     #[must_use]
     pub const fn retention(mut self, retention: Duration) -> Self {
         assert!(
@@ -80,11 +81,11 @@ impl Operation {
         self
     }
 
-    /// Lets a duplicate wait up to this long for the attempt in flight, instead of refusing it at
+    /// Lets a duplicate wait up to this long for the running attempt, instead of refusing it at
     /// once.
     ///
     /// # Panics
-    /// If below a microsecond or above 60 seconds.
+    /// Panics if the wait is shorter than 1 microsecond or longer than 60 seconds.
     #[must_use]
     pub const fn wait(mut self, wait: Duration) -> Self {
         assert!(
@@ -106,16 +107,16 @@ impl Operation {
         self
     }
 
-    /// Keeps the canonical request beside its hash, for diagnosing mismatches.
+    /// Stores the canonical request beside its hash, to diagnose mismatches.
     #[must_use]
     pub const fn record_request(mut self) -> Self {
         self.policy.record_request = true;
         self
     }
 
-    /// The longest request that the record keeps, in bytes of canonical JSON;
-    /// [`DEFAULT_REQUEST_LIMIT`](crate::policy::DEFAULT_REQUEST_LIMIT) by default. Of a longer one it
-    /// keeps the hash, and that it was too large: never a part. It is compared all the same.
+    /// Sets the largest request that the record stores, in bytes of canonical JSON; by default
+    /// [`DEFAULT_REQUEST_LIMIT`](crate::policy::DEFAULT_REQUEST_LIMIT). Of a larger request only
+    /// the hash is stored, and the fact that it was too large. It is compared like any other.
     #[must_use]
     pub const fn request_limit(mut self, bytes: usize) -> Self {
         self.policy.request_limit = bytes;
@@ -129,43 +130,44 @@ impl Operation {
         self
     }
 
-    /// Compares no requests: the key alone decides.
+    /// Compares no requests: only the key identifies a call.
     #[must_use]
     pub const fn without_fingerprint(mut self) -> Self {
         self.policy.fingerprint = false;
         self
     }
 
-    /// Reads a record past its retention as absent, by the database's clock, instead of replaying
-    /// it until a purge.
+    /// Treats a record past its retention as absent, by the database's clock, instead of replaying
+    /// it until a purge deletes it.
     #[must_use]
     pub const fn strict_expiry(mut self) -> Self {
         self.policy.expiry = Expiry::Strict;
         self
     }
 
-    /// Lease mode, for effects that no database can roll back: the claim is committed before the
-    /// body runs, and the attempt owns its key for `lease` from then and from each sign of life on.
-    /// Run with [`Operation::run_leased`].
+    /// Enables lease mode, for effects that no database can roll back. The claim is committed
+    /// before the body runs, and the attempt owns its key for `lease` after the claim and after
+    /// each heartbeat. Call it with [`Operation::run_leased`].
     ///
-    /// The request is kept in the record from the claim on, for whoever has to find an unknown
-    /// outcome out, up to [`request_limit`](Self::request_limit), whether or not
-    /// [`record_request`](Self::record_request) is given (an operation [without a fingerprint](Self::without_fingerprint) has none to keep).
+    /// The record stores the request from the claim on, so that an unknown outcome can be
+    /// investigated. It does so up to [`request_limit`](Self::request_limit), even without
+    /// [`record_request`](Self::record_request). An operation [without a
+    /// fingerprint](Self::without_fingerprint) has no request to store.
     ///
     /// # Panics
-    /// If below 1 second or above 24 hours.
+    /// Panics if the lease is shorter than 1 second or longer than 24 hours.
     #[must_use]
     pub const fn lease(mut self, lease: Duration, on_lapse: OnLapse) -> Self {
         self.policy.lease = Some(Lease::constant(lease, on_lapse));
         self
     }
 
-    /// Records in another table: `[a-z_][a-z0-9_]*`, at most 61 bytes, with a schema (63 bytes) before
-    /// it if need be. A database cuts names at 63 bytes, and those of a longer table's indexes would
-    /// be one.
+    /// Records in another table: `name` or `schema.name`, each `[a-z_][a-z0-9_]*`. The schema has
+    /// at most 63 bytes and the name at most 61: databases cut names at 63 bytes, and the names of
+    /// a longer table's indexes would collide.
     ///
     /// # Panics
-    /// If it is no such identifier: it is spliced into SQL text.
+    /// Panics if the text is no such identifier, because it is spliced into SQL text.
     #[must_use]
     pub const fn table(mut self, table: &'static str) -> Self {
         assert!(
@@ -176,29 +178,29 @@ impl Operation {
         self
     }
 
-    /// The key space.
+    /// Returns the key space.
     pub const fn namespace(&self) -> &'static str {
         self.namespace
     }
 
-    /// The operation's stable name.
+    /// Returns the operation's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The table that it records in.
+    /// Returns the table that the operation records in.
     pub const fn table_name(&self) -> &'static str {
         self.table
     }
 
-    /// What it asks of the library.
+    /// Returns the policy.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 }
 
-/// What has an operation: the marker type that `marker = ..` makes beside a handler, for whatever
-/// describes the handler apart from its calls.
+/// Describes the operation of a type: the marker type that `marker = ..` generates beside a
+/// handler. Use it where the handler's operation is needed without a call.
 ///
 /// ```
 /// # #[cfg(all(feature = "macros", feature = "sqlite"))] {
@@ -230,7 +232,7 @@ const fn is_namespace(text: &str) -> bool {
     !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
 }
 
-/// The rule of [`text::check`](crate::key), in a constant.
+/// The rule of `key::text::check`, in a constant.
 const fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut at, mut characters, mut blank) = (0, 0, true);
@@ -247,7 +249,7 @@ const fn is_name(text: &str) -> bool {
     !blank && characters <= limits::OPERATION_MAX
 }
 
-/// The character at a place of UTF-8 text, and how many bytes it has.
+/// Returns the character at a byte position of UTF-8 text, and its length in bytes.
 const fn character(bytes: &[u8], at: usize) -> (u32, usize) {
     let first = bytes[at];
     let (mut code, length) = match first {

@@ -1,41 +1,43 @@
-//! One event a call: target [`TARGET`], message `idempotent call`.
+//! The event of a call: one for each call, with target [`TARGET`] and message `idempotent call`.
 //!
 //! | field | meaning |
 //! |---|---|
 //! | `namespace`, `operation` | the operation called |
-//! | `key` | a short hash of the key, the same in every process; absent without a key |
-//! | `outcome` | what was answered, below |
-//! | `replayed` | whether an earlier attempt's record was answered |
-//! | `recorded_at_us`, `attempt` | of the record that is replayed: its time by the database's clock, microseconds since 1970; which attempt wrote it |
-//! | `kind` | for a refusal: its [`ErrorKind`], one word |
-//! | `refusal` | for a refusal: the variant of [`Error`] |
-//! | `cause` | for a refusal: its whole text, and the database's code or the kind of connection error |
-//! | `waits` | how often the call waited for another |
-//! | `elapsed_us` | how long it took, in microseconds |
+//! | `key` | a short hash of the key, equal in every process; absent if the call has no key |
+//! | `outcome` | how the call ended; see the second table |
+//! | `replayed` | whether the answer is the record of an earlier attempt |
+//! | `recorded_at_us`, `attempt` | of a replayed record: when it was written, by the database's clock, in microseconds since 1970; the number of the attempt that wrote it |
+//! | `kind` | of a refusal: its [`ErrorKind`], one word |
+//! | `refusal` | of a refusal: the variant of [`Error`] |
+//! | `cause` | of a refusal: its whole text, with the database's error code or the kind of connection error |
+//! | `waits` | how often the call waited for another attempt or a lock |
+//! | `elapsed_us` | the duration of the call, in microseconds |
 //!
-//! | `outcome` | answered |
+//! | `outcome` | how the call ended |
 //! |---|---|
 //! | `executed` | the body ran and is committed (in the caller's transaction: its savepoint is released) |
-//! | `unkeyed` | the same, for a call without a key |
-//! | `replayed` | an earlier result |
-//! | `failure_recorded` | the body's permanent failure, now recorded |
-//! | `failure_replayed` | an earlier permanent failure; in code [`ReplayExt`](crate::ReplayExt) tells it from a first one |
-//! | `failed` | the body's own error; nothing remains |
-//! | `in_flight`, `mismatch` | those refusals |
-//! | `incompatible` | a record that this build cannot read |
-//! | `refused` | any other refusal; `kind` and `refusal` say which |
-//! | `dropped` | nothing: the call's future was dropped before it was answered (a timeout, a client that hung up) |
-//! | `panicked` | nothing: the body panicked |
+//! | `unkeyed` | as `executed`, for a call without a key |
+//! | `replayed` | an earlier result was returned |
+//! | `failure_recorded` | the body's permanent failure was recorded and returned |
+//! | `failure_replayed` | an earlier permanent failure was returned; in code, [`ReplayExt`](crate::ReplayExt) distinguishes it from a first one |
+//! | `failed` | the body's own error was returned; its writes are rolled back |
+//! | `in_flight`, `mismatch`, `unknown`, `lease_lost` | refused by [`Error::InFlight`], [`Error::Mismatch`], [`Error::OutcomeUnknown`], [`Error::LeaseLost`] |
+//! | `incompatible` | refused, because this build cannot read the record |
+//! | `refused` | any other refusal; see `kind` and `refusal` |
+//! | `dropped` | the call's future was dropped (a timeout, a client that disconnected) |
+//! | `panicked` | the body panicked |
 //!
-//! Level: WARN for a refusal that may pass (HTTP 503), ERROR for one at which the program, the schema
-//! or a record is at fault (500) and for a panic, INFO for everything else.
+//! The level is WARN for a refusal that may pass (HTTP 503). It is ERROR for a refusal caused by
+//! the program, the schema or a record (HTTP 500), and for a panic. It is INFO for everything else.
 //!
-//! No event holds a key's text, a request or a result, nor a message that may quote one. The hash of a
-//! key is no secret keeper: whoever reads the events and can list the keys that there may be (order
-//! numbers, addresses) finds out which it was. Random keys cannot be listed.
+//! No event contains the text of a key, a request, a result, or a message that may quote one. The
+//! hash of a key does not hide a guessable key: a reader of the events who can enumerate the
+//! possible keys (order numbers, addresses) can find out which one it was. Random keys cannot be
+//! enumerated.
 //!
-//! One mismatch is a client's mistake, and an INFO. Many after a deploy are one of the program: what is
-//! compared has changed. [`mismatches`] counts them by operation, for a metric.
+//! A single mismatch is a client's mistake and is logged at INFO. Many mismatches after a deploy
+//! indicate that the deploy changed which values are compared. [`mismatches`] counts them by
+//! operation, for a metric.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -52,27 +54,35 @@ pub const TARGET: &str = "idem";
 /// The outcome of a call whose body panicked.
 pub(crate) const PANICKED: &str = "panicked";
 
-/// The most operations that mismatches are counted for; those of any further one are not.
+/// The maximum number of operations whose mismatches are counted. Mismatches of further operations
+/// are not counted.
 const COUNTED: usize = 1024;
 
 /// Mismatches by namespace and operation.
 static MISMATCHES: Mutex<BTreeMap<(&str, &str), u64>> = Mutex::new(BTreeMap::new());
 
-/// How many calls of one operation were a mismatch.
+/// The number of mismatches of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatches {
     /// The operation's namespace.
     pub namespace: &'static str,
-    /// The operation called. All names that an `operation = expr` gives count as one, the function's.
+    /// The operation called. If the attribute has `operation = expr`, all its names are counted
+    /// under the name of the function.
     pub operation: &'static str,
-    /// Since this process began.
+    /// The number of mismatches since the process started.
     pub count: u64,
 }
 
-/// How many calls this process has refused as a mismatch, for each operation that has any (of up to
-/// 1,024), by name. A count that rises from a deploy on says that the same requests are compared by
-/// something else than before.
+/// Returns the number of calls that this process refused as a mismatch, for each operation that has
+/// any, ordered by name. At most 1,024 operations are counted. A count that rises after a deploy
+/// indicates that the deploy changed which values are compared.
+///
+/// ```
+/// for mismatches in idem_runtime::telemetry::mismatches() {
+///     println!("{}/{}: {}", mismatches.namespace, mismatches.operation, mismatches.count);
+/// }
+/// ```
 pub fn mismatches() -> Vec<Mismatches> {
     let counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
     let counts = counts.iter();
@@ -84,7 +94,7 @@ pub fn mismatches() -> Vec<Mismatches> {
     named.collect()
 }
 
-/// Counts one.
+/// Counts one mismatch.
 fn count(operation: &Operation) {
     let name = (operation.namespace(), operation.name());
     let mut counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +105,7 @@ fn count(operation: &Operation) {
     }
 }
 
-/// What one call came to.
+/// The event of one call.
 pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
     /// The operation's name in this call.
@@ -109,7 +119,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Emits the event: a short hash stands for the key, and replays are told from first runs.
+    /// Emits the event. The key appears as a short hash. Mismatches are also counted.
     pub(crate) fn emit(&self) {
         macro_rules! event {
             ($level:ident) => {

@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md that the compiler does not know.
+//! The rules of ARCHITECTURE.md that the compiler does not check.
 
 #[path = "architecture/imports.rs"]
 mod imports;
@@ -70,7 +70,7 @@ fn module(src: &Path, file: &Path) -> String {
 fn a_module_imports_only_from_its_left() {
     let (src, files) = runtime();
     let place = |name: &str| {
-        // The names under which generated code and the transports have two of them.
+        // The names under which generated code and the transports have these modules.
         let name = name.strip_prefix("__").unwrap_or(name);
         ORDER
             .iter()
@@ -123,7 +123,7 @@ fn no_source_file_is_longer_than_400_lines() {
     assert!(long.is_empty(), "the design wants a new room: {long:#?}");
 }
 
-/// Words in code type that look like a test's name: lower case, with at least four parts.
+/// Returns the words in code type that look like a test name: lower case, with at least four parts.
 fn test_names(page: &str) -> Vec<&str> {
     page.split('`')
         .skip(1)
@@ -197,7 +197,7 @@ fn every_source_file_says_what_it_is() {
     assert!(silent.is_empty(), "no module documentation: {silent:#?}");
 }
 
-/// The attribute cannot ask the runtime: it is built before it.
+/// The macro crate cannot use the runtime's rule, because it is compiled before it.
 #[test]
 fn the_attribute_and_the_runtime_agree_on_what_is_not_said() {
     let text = fs::read_to_string(root().join("idem-macros/src/expand.rs")).expect("a source");

@@ -1,4 +1,4 @@
-//! What every other test takes for granted about its database.
+//! The properties of the test databases that every other test relies on.
 
 use idem_tests::postgres::{Cluster, Database, Options};
 use idem_tests::sqlite::{Journal, Sqlite};

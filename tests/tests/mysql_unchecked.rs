@@ -1,7 +1,7 @@
-//! MySQL without the fast check: no look before the transaction, and an INSERT that waits for the
-//! rival's. The primary key alone arbitrates.
+//! MySQL without the fast check: there is no look-up before the transaction, and the INSERT waits
+//! for the competing one. Only the primary key decides.
 //!
-//! The switch is the process's, so these tests have a program of their own.
+//! The switch applies to the whole process, so these tests have their own binary.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Fails on purpose the first `failures` times, and tries until it is paid. Waiters of an attempt
-/// that rolls back deadlock among each other: that is tried again.
+/// Fails on purpose the first `failures` times, and retries until the payment is made. If an
+/// attempt rolls back, its waiters deadlock with each other and retry as well.
 async fn insist(pool: MySqlPool, key: IdempotencyKey, failures: usize) -> Paid {
     for attempt in 0.. {
         let paid = if attempt < failures {

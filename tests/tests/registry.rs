@@ -1,4 +1,4 @@
-//! The registry of handlers, of a program that has faults: this one.
+//! The registry of handlers in a program with faults: this test binary.
 
 #![allow(
     dead_code,
@@ -45,7 +45,7 @@ impl<T> Account<T> {
         Ok(())
     }
 
-    /// Nothing shows that it stands in an `impl`.
+    /// The attribute cannot see that the function is in an `impl`.
     #[idempotent(namespace = "bank")]
     async fn open(_tx: &mut SqliteTransaction<'_>, key: &IdempotencyKey) -> Result<(), Error> {
         Ok(())
@@ -61,7 +61,7 @@ impl Safe {
     }
 }
 
-/// Of another namespace, and so another operation.
+/// In another namespace, and therefore another operation.
 #[idempotent(namespace = "theatre")]
 async fn open(_tx: &mut SqliteTransaction<'_>, key: &IdempotencyKey) -> Result<(), Error> {
     Ok(())
@@ -116,7 +116,7 @@ fn every_handler_is_registered_by_what_is_known_of_it_without_a_call() {
         let mut found = registry::handlers();
         found.find(|handler| handler.function() == function && handler.namespace() == namespace)
     };
-    // In a generic type, once.
+    // A handler in a generic type is registered once.
     let close = find("close", "bank").expect("a method");
     assert_eq!(close.operation(), Some("account.close"));
     let import = find("import", "shop").expect("a generic function");

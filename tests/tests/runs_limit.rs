@@ -1,4 +1,5 @@
-//! A limit on the leased runs of a process. A test binary of its own: the limit is the whole process's.
+//! A limit on the leased runs of a process. These tests have their own binary, because the limit
+//! applies to the whole process.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ async fn runs_whose_callers_have_gone_count_and_a_call_over_the_limit_claims_not
     for gone in ["a", "b"] {
         let waits = Box::pin(call(gone));
         let began = Box::pin(arrivals.recv());
-        // Dropped, the call no longer waits; the run goes on.
+        // The dropped call no longer waits; the run continues.
         drop(until(waits, began).await);
     }
     let refused = call("c").await.expect_err("two are under way");
@@ -53,7 +54,7 @@ async fn runs_whose_callers_have_gone_count_and_a_call_over_the_limit_claims_not
     assert_eq!(*call("c").await.expect("there is room"), 1);
 }
 
-/// Waits for the second of two futures, polling the first meanwhile.
+/// Waits for the second of two futures, and polls the first meanwhile.
 async fn until<A: Future + Unpin, B: Future + Unpin>(mut a: A, mut b: B) -> A {
     std::future::poll_fn(|context| {
         assert!(std::pin::Pin::new(&mut a).poll(context).is_pending());

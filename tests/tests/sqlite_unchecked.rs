@@ -1,6 +1,6 @@
-//! SQLite without the fast check: the database alone arbitrates.
+//! SQLite without the fast check: only the database decides.
 //!
-//! The switch is the process's, so these tests have a program of their own.
+//! The switch applies to the whole process, so these tests have their own binary.
 
 use std::time::Duration;
 
@@ -54,11 +54,10 @@ async fn books(db: &Sqlite) -> SqlitePool {
     pool
 }
 
-/// Calls until there is an answer. Nobody is told that another attempt is in flight: there is
-/// nobody to tell it.
+/// Calls until there is an answer. No call is refused as in flight, because there is no fast check.
 async fn answer(pool: SqlitePool, call: usize) -> i64 {
     loop {
-        // Every third try fails after its write, whoever makes it.
+        // Every third attempt fails after its write, in every task.
         match pay(&pool, &key("a"), call.is_multiple_of(3)).await {
             Ok(paid) => return *paid,
             Err(PayError::OutOfReach | PayError::Idempotency(Error::Busy(_))) => {

@@ -1,4 +1,4 @@
-//! How a call ends, before it becomes the handler's own `Result`.
+//! The end of a call, before it becomes the handler's own `Result`.
 
 use super::contract::Contract;
 use crate::error::{Error, ErrorKind};
@@ -6,34 +6,37 @@ use crate::outcome::{Decision, unknown};
 use crate::record::Record;
 use crate::replay::{self, Replayable};
 
-/// How a call ends.
+/// The end of a call.
 pub(crate) enum Answer<T, E> {
-    /// The body ran and its effect is committed: its result as the record has it, which every retry
-    /// gets.
+    /// The body ran and is committed. Holds its result as decoded from the record, like every
+    /// replay.
     Executed(T),
-    /// The body ran without a key and its effect is committed: its own result, as none is recorded.
+    /// The body ran without a key and is committed. Holds the body's own result, because none is
+    /// recorded.
     Unkeyed(T),
-    /// An earlier result.
+    /// The record of an earlier result is replayed.
     Replayed(Box<Record>),
-    /// An earlier permanent failure.
+    /// The record of an earlier permanent failure is replayed.
     FailureReplayed(Box<Record>),
-    /// An earlier result, read from its record.
+    /// An earlier result, decoded from its record.
     Read(T, Box<Record>),
-    /// An earlier permanent failure, built again from its record.
+    /// An earlier permanent failure, rebuilt from its record.
     FailureRead(E, Box<Record>),
-    /// An earlier permanent failure that the handler's error cannot carry: the library's, in its place.
+    /// An earlier permanent failure that the handler's error type cannot represent; holds the
+    /// library's error instead.
     FailureRefused(Error, Box<Record>),
-    /// The body failed for good; its failure is committed and its writes are not. As the record has
-    /// it, likewise.
+    /// The body failed permanently. Its failure is committed and its writes are rolled back. Holds
+    /// the error as rebuilt from the record.
     FailureRecorded(E),
-    /// The body failed; nothing of it remains.
+    /// The body failed and everything is rolled back.
     Failed(E),
-    /// The library refuses, or could not.
+    /// The library refused the call, or failed.
     Refused(Error),
 }
 
 impl<T, E> Answer<T, E> {
-    /// What a decision that does not run the body answers. `or` is the refusal for one that would.
+    /// Converts a decision that does not run the body. A decision that would run it becomes the
+    /// refusal `or()`.
     pub(crate) fn of(decision: Decision, or: impl FnOnce() -> Error) -> Self {
         match decision {
             Decision::Run { .. } | Decision::TakeOver { .. } | Decision::Held { .. } => {
@@ -46,7 +49,7 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// Reads what is replayed, so that a record that cannot be read is known for the refusal it is.
+    /// Decodes the replayed record. If it cannot be decoded, the answer becomes a refusal.
     pub(super) fn read(self, contract: &Contract<T, E>) -> Self {
         match self {
             Self::Replayed(record) => match contract.read(&record) {
@@ -62,7 +65,7 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// One word for the event.
+    /// Returns the value of the event's field `outcome`.
     pub(crate) fn outcome(&self) -> &'static str {
         match self {
             Self::Executed(_) => "executed",
@@ -82,7 +85,7 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// When the replayed record was written, if one is replayed.
+    /// Returns the replayed record, if one is replayed.
     pub(crate) fn record(&self) -> Option<&Record> {
         match self {
             Self::Replayed(record)
@@ -94,7 +97,7 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// The library's refusal, if it is one.
+    /// Returns the library's refusal, if the call ended with one.
     pub(crate) fn refusal(&self) -> Option<&Error> {
         match self {
             Self::Refused(error) | Self::FailureRefused(error, _) => Some(error),
@@ -102,7 +105,8 @@ impl<T, E> Answer<T, E> {
         }
     }
 
-    /// The handler's own `Result`. Of an `Err` it is said whether it is a recorded one.
+    /// Converts the answer to the handler's own `Result`. Stores for
+    /// [`ReplayExt`](crate::ReplayExt) whether an `Err` is a replay.
     pub(crate) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
         let (error, record) = match self {
             Self::Executed(value) | Self::Unkeyed(value) => return Ok(Replayable::first(value)),

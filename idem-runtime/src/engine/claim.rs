@@ -1,4 +1,4 @@
-//! Claiming: begin a unit of work, look, decide, and make ready for the body.
+//! Claims a key: begins the transaction, looks the record up, decides, and prepares for the body.
 
 use std::borrow::Cow;
 use std::mem;
@@ -18,24 +18,24 @@ use crate::spec::Operation;
 use crate::store::running::Running;
 use crate::store::{Ask, Backend, Declined, Held, Seen, Session};
 
-/// The right to run one body, and the transaction to run it in.
+/// The right to run the body once, with the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
     pub(super) tx: Transaction<'u, DB>,
     pub(super) state: &'u mut State,
-    /// Whether BEGIN and COMMIT are ours.
+    /// Whether the library sent BEGIN and sends COMMIT.
     pub(super) own: bool,
-    /// How deep in the driver's count of transactions it is.
+    /// The driver's transaction depth of `tx`.
     pub(super) depth: usize,
-    /// `None`: a call without a key.
+    /// The claim, or `None` for a call without a key.
     pub(super) held: Option<Held>,
-    /// The spent record whose place ours takes.
+    /// The attempt of the reclaimable record that the new record replaces.
     pub(super) replaces: Option<AttemptId>,
     pub(super) attempt: i32,
     pub(super) sheet: Sheet,
 }
 
 impl<'u, DB: Backend> Claim<'u, DB> {
-    /// A unit of work just begun, in which nothing is claimed yet.
+    /// Creates a claim on a transaction just begun, with no key claimed yet.
     fn on(tx: Transaction<'u, DB>, state: &'u mut State, own: bool, sheet: Sheet) -> Self {
         Self {
             depth: depth::<DB>(&tx),
@@ -50,7 +50,7 @@ impl<'u, DB: Backend> Claim<'u, DB> {
     }
 }
 
-/// What will be written of the request, fixed before the body can change anything.
+/// What the record will hold of the request, fixed before the body runs.
 pub(super) struct Sheet {
     pub(super) operation: Operation,
     /// The operation's name in this call.
@@ -59,7 +59,7 @@ pub(super) struct Sheet {
     pub(super) request: Option<Vec<u8>>,
 }
 
-/// What an attempt to claim came to.
+/// The result of one attempt to claim.
 #[expect(
     clippy::large_enum_variant,
     reason = "moved once, at once: a box would cost each run an allocation"
@@ -67,11 +67,11 @@ pub(super) struct Sheet {
 pub(super) enum Attempt<'u, DB: Backend> {
     Claimed(Claim<'u, DB>),
     Decided(Decision),
-    /// Ask again; the unit's state says after what.
+    /// Try again; the unit's state holds the pause before it.
     Again,
 }
 
-/// One attempt to claim.
+/// Tries once to claim the key.
 pub(super) async fn attempt<'u, DB: Backend>(
     unit: &'u mut Unit<'_, DB>,
     request: &mut Request,
@@ -143,7 +143,8 @@ pub(super) async fn attempt<'u, DB: Backend>(
                 held: Some(held),
                 ..Claim::on(tx, state, own, sheet)
             })),
-            // The connection stays armed until what was begun on it is ended: first thing there.
+            // The connection is closed on drop until the transaction begun on it has ended; the
+            // next attempt does that first.
             Err(Ok(again)) => {
                 state.declined = Some(next_decline(declined, again));
                 Ok(Attempt::Again)
@@ -164,7 +165,8 @@ pub(super) async fn attempt<'u, DB: Backend>(
             return Ok(Attempt::Again);
         }
         Err(error) if own && !pooled => {
-            // The connection is the caller's: the next step hands it back outside any transaction.
+            // The connection belongs to the caller: the next attempt ends the transaction on it
+            // before it returns the error.
             state.unclear = true;
             state.failed = Some(error);
             return Ok(Attempt::Again);
@@ -180,16 +182,16 @@ pub(super) async fn attempt<'u, DB: Backend>(
     }
 }
 
-/// Why the next attempt does not go the short way.
+/// Returns why the next attempt must not begin and claim in one message.
 fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
     match now {
-        // What a connection does not know after it was told, it never will.
+        // A connection that does not know a statement after it was prepared there never will.
         Declined::Unprepared if before.is_some() => Declined::Unpreparable,
         now => now,
     }
 }
 
-/// In the transaction: what claiming showed, what it means, and the last steps before the body.
+/// Decides inside the transaction and prepares for the body.
 async fn look_and_decide<'u, DB: Backend>(
     mut claim: Claim<'u, DB>,
     ask: Ask,
@@ -203,7 +205,7 @@ async fn look_and_decide<'u, DB: Backend>(
         Ok(seen) => seen,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
-            // The body has not run: all of it may begin again.
+            // The body has not run, so the whole call may start again.
             let patience = patience(&operation);
             return if comes_again::<DB>(&error, claim.own, claim.state, patience) {
                 Ok(Attempt::Again)
@@ -235,7 +237,7 @@ async fn look_and_decide<'u, DB: Backend>(
     Ok(wait_or(decision, claim.state, &operation))
 }
 
-/// How long a call waits for the attempt in flight, if at all.
+/// Returns how long a call waits for the running attempt, or `None` if it does not wait.
 fn patience(operation: &Operation) -> Option<Duration> {
     match operation.policy().on_conflict {
         OnConflict::Wait(wait) => Some(wait),
@@ -243,10 +245,9 @@ fn patience(operation: &Operation) -> Option<Duration> {
     }
 }
 
-/// Whether to ask again after an error at the beginning of a unit; arranges the pause. Where a call
-/// waits for the attempt in flight, other writers are waited for as well: what keeps a key's record
-/// from view may be an open transaction of the caller's, and all that shows of it is that the
-/// database is busy.
+/// Returns whether to try again after an error at the start of a unit of work, and sets the pause.
+/// A call with `on_conflict = "wait"` also waits while the database is busy: the record of its key
+/// may be locked by an open transaction of another caller.
 fn comes_again<DB: Backend>(
     error: &Error,
     own: bool,
@@ -254,24 +255,27 @@ fn comes_again<DB: Backend>(
     patience: Option<Duration>,
 ) -> bool {
     if matches!(error, Error::StatementsLost(_)) {
-        // The body has not run, and the next attempt prepares them anew.
+        // The body has not run, and the next attempt prepares the statements again.
         return !mem::replace(&mut state.renewed, true);
     }
     if DB::is_momentary(error) {
-        // Of a caller's transaction nothing may be left.
+        // After this error the caller's own transaction may be rolled back, so only a transaction
+        // of the library's is retried.
         return own && (state.hold_on() || patience.is_some_and(|wait| state.wait(wait)));
     }
     matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait))
 }
 
-/// Rids a pooled connection of a transaction that somebody forgot on it: joined, this call would be
-/// answered and never committed. Says whether it is fit now; if not, another takes its place.
+/// Handles a pooled connection that is inside a transaction which other code left open. If the call
+/// joined that transaction, it would return a result that is never committed. Returns whether the
+/// connection is usable now; if not, it is closed and the next attempt takes another.
 async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
     if !state.irreplaceable {
         state.armed = true;
         state.unfit += 1;
         if state.unfit > UNFIT_AT_MOST {
-            // They are made so (a pool's `after_connect`): the next would be no better.
+            // The pool creates its connections inside a transaction (`after_connect`): the next
+            // connection would be the same.
             return Err(Error::AlreadyInTransaction);
         }
         state.pause = Some(Duration::ZERO);
@@ -284,7 +288,8 @@ async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Resul
     Ok(true)
 }
 
-/// What the last attempt left to do: hand a connection back, or wait without one.
+/// Finishes the previous attempt: ends a transaction left on the connection, returns a stored
+/// error, or waits without a connection.
 async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
     if unit.state.unclear {
         let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
@@ -302,7 +307,7 @@ async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last steps before the body.
+/// Verifies the table if needed and sets the savepoint before the body.
 async fn prepare<S: Session>(conn: &mut S, held: &Held, recording: bool) -> Result<(), Error> {
     if !held.verified {
         conn.verify(held).await?;
@@ -323,14 +328,14 @@ fn wait_or<'u, DB: Backend>(
     }
 }
 
-/// How many transactions and savepoints of the driver's are open on a connection.
+/// Returns the number of open transactions and savepoints that the driver counts on a connection.
 pub(super) fn depth<DB: Backend>(conn: &DB::Connection) -> usize {
     DB::TransactionManager::get_transaction_depth(conn)
 }
 
-/// Ends the transaction at once: a dropped one only queues its ROLLBACK. If this fails, or what it
-/// ended was only a savepoint that a body left, the unit stays armed. Says whether there was a transaction,
-/// or a savepoint in the caller's, to roll back to.
+/// Rolls the transaction back at once, because dropping it only queues the ROLLBACK. The connection
+/// is still closed on drop if this fails, or if it ended only a savepoint that a body left open.
+/// Returns whether the ROLLBACK (or, in the caller's transaction, ROLLBACK TO SAVEPOINT) succeeded.
 pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut State) -> bool {
     let outermost = depth::<DB>(&tx) <= 1;
     let rolled_back = DB::roll_back(tx).await.is_ok();

@@ -1,5 +1,5 @@
-//! What a handler's result and error types must be able to do, asked once and kept as function
-//! pointers.
+//! The operations that the engine needs of a handler's result and error types, resolved once to
+//! function pointers.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::payload;
 use crate::record::Record;
 use crate::replay::Replayable;
 
-/// A result that can be recorded: anything `Serialize`.
+/// A result that can be recorded. Implemented for every type that is `Serialize`.
 #[diagnostic::on_unimplemented(
     message = "the result `{Self}` cannot be recorded: it does not implement `Serialize`",
     label = "add `#[derive(serde::Serialize)]`"
@@ -26,7 +26,7 @@ impl<T: Serialize> RecordWrite for T {
     }
 }
 
-/// A result that can be replayed: anything `DeserializeOwned`.
+/// A result that can be replayed. Implemented for every type that is `DeserializeOwned`.
 #[diagnostic::on_unimplemented(
     message = "the result `{Self}` cannot be replayed: it does not implement `DeserializeOwned`",
     label = "add `#[derive(serde::Deserialize)]`",
@@ -43,7 +43,8 @@ impl<T: DeserializeOwned> RecordRead for T {
     }
 }
 
-/// An error type that can carry a refusal of the library: anything `From<idem_runtime::Error>`.
+/// An error type that can represent a refusal of the library. Implemented for every type that is
+/// `From<idem_runtime::Error>`.
 #[diagnostic::on_unimplemented(
     message = "the error type `{Self}` cannot carry a refusal of the library: `From<idem_runtime::Error>` is missing",
     label = "with thiserror, add a variant: `#[error(transparent)] Idempotency(#[from] idem_runtime::Error)`"
@@ -59,7 +60,7 @@ impl<E: From<Error>> HandlerError for E {
     }
 }
 
-/// What a handler returns: a `Result`, under whatever alias.
+/// The return type of a handler: a `Result`, or an alias of one.
 #[diagnostic::on_unimplemented(
     message = "an idempotent handler returns a `Result`, and `{Self}` is none",
     label = "write `Result<T, E>` here, or an alias of it"
@@ -67,9 +68,9 @@ impl<E: From<Error>> HandlerError for E {
 pub trait HandlerResult {
     /// The result that is recorded.
     type Ok;
-    /// The error that carries refusals.
+    /// The error type, which also represents refusals.
     type Err;
-    /// What the handler's callers get.
+    /// The return type for the handler's callers.
     type Replayed;
 }
 
@@ -79,7 +80,7 @@ impl<T, E> HandlerResult for Result<T, E> {
     type Replayed = Result<Replayable<T>, E>;
 }
 
-/// Everything asked of `T` and `E`, as function pointers.
+/// The functions of `T` and `E` that the engine calls.
 pub struct Contract<T, E> {
     write: Writes<T>,
     read: Reads<T>,
@@ -87,7 +88,7 @@ pub struct Contract<T, E> {
     failures: Option<Failures<E>>,
 }
 
-// Function pointers, whatever `T` and `E` are.
+// By hand: a derive would require `T: Clone` and `E: Clone`.
 impl<T, E> Clone for Contract<T, E> {
     fn clone(&self) -> Self {
         *self
@@ -100,7 +101,7 @@ type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
 type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
 type Lifts<E> = fn(Error) -> E;
 
-/// The two ways of a failure, and whether it is built again as what it was.
+/// The conversions of a permanent failure, and the check that it is rebuilt as the same failure.
 pub struct Failures<E> {
     to_failure: fn(&E) -> Option<StoredFailure>,
     from_failure: fn(StoredFailure) -> E,
@@ -115,22 +116,22 @@ impl<E> Clone for Failures<E> {
 
 impl<E> Copy for Failures<E> {}
 
-/// The writing half, with the type still to be inferred.
+/// Returns the encoder of the result type, which the compiler infers.
 pub fn writes<T: RecordWrite>() -> Writes<T> {
     T::encode
 }
 
-/// The reading half.
+/// Returns the decoder of the result type.
 pub fn reads<T: RecordRead>() -> Reads<T> {
     T::decode
 }
 
-/// The error's half.
+/// Returns the conversion from the library's error.
 pub fn lifts<E: HandlerError>() -> Lifts<E> {
     E::lift
 }
 
-/// What `failures = "record"` asks of the error besides.
+/// Returns the conversions that `failures = "record"` needs.
 pub fn failures<E: Failure>() -> Failures<E> {
     Failures {
         to_failure: E::to_failure,
@@ -139,7 +140,7 @@ pub fn failures<E: Failure>() -> Failures<E> {
     }
 }
 
-/// Puts the halves together.
+/// Creates a contract that records no failures.
 pub fn contract<T, E>(write: Writes<T>, read: Reads<T>, lift: Lifts<E>) -> Contract<T, E> {
     Contract {
         write,
@@ -150,7 +151,7 @@ pub fn contract<T, E>(write: Writes<T>, read: Reads<T>, lift: Lifts<E>) -> Contr
 }
 
 impl<T, E> Contract<T, E> {
-    /// Records permanent failures.
+    /// Records permanent failures as well.
     #[must_use]
     pub fn recording(mut self, failures: Failures<E>) -> Self {
         self.failures = Some(failures);
@@ -165,34 +166,36 @@ impl<T, E> Contract<T, E> {
         (self.lift)(error.into())
     }
 
-    /// The result as it is recorded, proved to come back as it went; and as it comes back, for the
-    /// first caller as for all others.
+    /// Encodes the result for the record and checks that it decodes to an equal value. Returns the
+    /// bytes and the decoded value, which every caller gets.
     pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<(Vec<u8>, T), Error> {
         let bytes = (self.write)(value, operation)?;
         let back = payload::prove(operation, &bytes, self.read, self.write)?;
         Ok((bytes, back))
     }
 
-    /// The failure as it is recorded, if the error is permanent, proved to be the same failure when
-    /// it comes back; and as it comes back.
+    /// Encodes the failure for the record if the error is permanent, and checks that it is rebuilt
+    /// as the same failure. Returns the bytes and the rebuilt error. Returns `None` if the error is
+    /// transient.
     pub(crate) fn encode_failure(
         &self,
         operation: &str,
         error: &E,
     ) -> Option<Result<(Vec<u8>, E), Error>> {
         let failures = self.failures?;
-        // What the database gave up may succeed on a retry, whatever the error calls it.
+        // A deadlock or serialization failure may succeed on a retry, even if its variant is
+        // permanent.
         let failure = (failures.to_failure)(error).filter(|failure| !failure.given_up)?;
         Some(failures.encode(operation, error, &failure))
     }
 
-    /// The recorded result.
+    /// Decodes the recorded result.
     pub(crate) fn read(&self, record: &Record) -> Result<T, Error> {
         (self.read)(&record.operation, payload::result_bytes(record)?)
     }
 
-    /// The recorded failure, as this handler's error. A handler that has stopped recording failures
-    /// still replays those recorded before, as the library's own error.
+    /// Rebuilds the recorded failure as the handler's error. A handler that has stopped recording
+    /// failures still replays earlier ones, as [`Error::RecordedFailure`].
     pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
         let failure = payload::stored_failure(record)?;
         match self.failures {
@@ -220,8 +223,8 @@ impl<E> Failures<E> {
         Err(payload::unstorable::<E>(operation, reason, Some(&class)))
     }
 
-    /// Whether the failure that was built again would be recorded as it is. One that would not be
-    /// recorded at all has nothing to compare.
+    /// Returns whether the rebuilt error would be recorded with the same payload. Returns `true` if
+    /// the rebuilt error is not permanent: there is nothing to compare.
     fn is_again(
         self,
         operation: &str,
@@ -232,7 +235,7 @@ impl<E> Failures<E> {
         let Some(mut again) = (self.to_failure)(back) else {
             return Ok(true);
         };
-        // An error built again has no cause, by habit; and its text may name a set in another order.
+        // A rebuilt error typically has no cause, and its message may list a set in another order.
         again.cause.clone_from(&failure.cause);
         again.message.clone_from(&failure.message);
         Ok(payload::alike(bytes, &payload::write(&again, operation)?))

@@ -1,4 +1,4 @@
-//! Ending a claim: record and commit, or roll back.
+//! Ends a claim: records and commits, or rolls back.
 
 use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
@@ -11,29 +11,31 @@ use crate::error::Error;
 use crate::record::Status;
 use crate::store::{self, Ask, Backend, CommitError, Entry, Sealed, Written};
 
-/// What became of a claim.
+/// How a claim ended.
 pub(super) enum Ending<T, E> {
     Answered(Answer<T, E>),
-    /// Another attempt's record stands in the way; all of ours is rolled back. `refusal` is what the
-    /// database said, where that may have another cause: it holds if there is no such record.
+    /// Another attempt's record made the INSERT fail; this attempt is rolled back. `refusal` is the
+    /// database's error if it may have another cause; it is the answer if no such record exists.
     Rival {
         ask: Ask,
         snapshot: bool,
         refusal: Option<Error>,
     },
-    /// The record was refused; all of ours is rolled back. Where `sealed`, COMMIT was in the same message.
+    /// The record was refused; this attempt is rolled back. `sealed` is set if COMMIT was in the
+    /// same message.
     Refused {
         ask: Ask,
         refusal: Error,
         sealed: bool,
         answer: Answer<T, E>,
     },
-    /// The body failed while reading from a snapshot older than the lock: a rival may have won.
+    /// The body failed while it read from a snapshot older than the lock: a competing attempt may
+    /// have committed since.
     FailedInSnapshot {
         ask: Ask,
         error: E,
     },
-    /// COMMIT was sent and its answer is lost. `answer` holds if it was executed.
+    /// COMMIT was sent and its answer was lost. `answer` is right if the COMMIT was executed.
     Ambiguous {
         ask: Option<Ask>,
         lost: sqlx::Error,
@@ -41,7 +43,7 @@ pub(super) enum Ending<T, E> {
     },
 }
 
-/// The body returned `Ok`.
+/// Ends a claim whose body returned `Ok`.
 pub(super) async fn succeeded<DB: Backend, T, E>(
     mut claim: Claim<'_, DB>,
     value: T,
@@ -65,13 +67,13 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
     }
 }
 
-/// The body returned `Err`.
+/// Ends a claim whose body returned `Err`.
 pub(super) async fn failed<DB: Backend, T, E>(
     mut claim: Claim<'_, DB>,
     error: E,
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
-    // Those that it gave up half-way are undone with it.
+    // Transactions that the body left open are rolled back with it.
     is_innermost(&mut claim).await;
     let name = &claim.sheet.name;
     let held = claim.held.as_ref();
@@ -99,10 +101,10 @@ async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> 
     Ending::Answered(answer)
 }
 
-/// Rolls back the transactions that the body began inside its own and never ended (it forgot them:
-/// dropped ones are rolled back). Says whether the body's own is now the innermost. If not, one step
-/// back or forward would be another transaction's: COMMIT would release a savepoint and report
-/// success.
+/// Rolls back the nested transactions that the body began and never ended (for example by
+/// `mem::forget`; dropped ones are rolled back). Returns whether the body's own transaction was the
+/// innermost all along. If it was not, a COMMIT would end a different level: it would release a
+/// savepoint and report success.
 async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
     let mut innermost = true;
     while depth::<DB>(&claim.tx) > claim.depth {
@@ -115,14 +117,14 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
             .await
             .is_err()
         {
-            // The driver goes on counting it: nothing more can be ended by level.
+            // The driver still counts this level: no further level can be ended.
             break;
         }
     }
     innermost && depth::<DB>(&claim.tx) == claim.depth
 }
 
-/// Rolls back what a body has left; says whether there was something to roll back to.
+/// Rolls back the writes of a body. Returns whether the rollback succeeded.
 async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
     state.unproven = true;
     if state.out_of_step || !DB::reopen(&mut tx).await {
@@ -199,7 +201,7 @@ async fn record<DB: Backend, T, E>(
         Sealed::Refused(tx, refusal) => {
             let rolled_back = roll_back(tx, state).await;
             let refusal = match refusal {
-                // The savepoint is gone with the caller's transaction: the body has done that, too.
+                // The savepoint no longer exists, because the body ended the caller's transaction.
                 Error::TableMoved { .. } if !own && !rolled_back => Error::TransactionEnded,
                 refusal => refusal,
             };
@@ -214,7 +216,7 @@ async fn record<DB: Backend, T, E>(
     }
 }
 
-/// COMMIT of our own unit, or RELEASE of the savepoint in the caller's.
+/// Sends COMMIT of the library's own transaction, or RELEASE SAVEPOINT in the caller's.
 async fn commit<DB: Backend, T, E>(
     mut tx: Transaction<'_, DB>,
     state: &mut State,

@@ -1,14 +1,14 @@
-//! The order of a call, in one place: key, fingerprint, claim, body, finish, replay.
+//! The order of a call: key, fingerprint, claim, body, finish, replay.
 //!
-//! A generated handler calls [`claim`] until it is told to run or is done, runs its body, and
-//! hands the result to [`finish`] and what comes of that to [`settle`]. Three steps and not one,
-//! because the claim borrows the unit's connection: a rival's win and a lost COMMIT are settled
-//! when it is free again.
+//! A generated handler calls [`claim`] until it returns `Run` or `Done`, runs its body, passes the
+//! body's result to [`finish`], and the value of that to [`settle`]. These are three steps because
+//! the claim borrows the unit's connection: a conflict with a competing attempt and a lost COMMIT
+//! can be resolved only after the borrow has ended.
 //!
-//! **Dropped at any await**, a call leaves the key fresh or complete: before COMMIT was sent the
-//! transaction is rolled back (a pooled connection is closed, which the server answers with a
-//! rollback); after, it is the server's to end. **A panic in the body** unwinds through the claim
-//! and ends the same way.
+//! **If a call is dropped at any await point**, its key is left unused or completed. Before COMMIT
+//! is sent, the transaction is rolled back: a pooled connection is closed, and the server rolls
+//! back. After COMMIT is sent, the server decides. **If the body panics**, the claim is dropped and
+//! ends in the same way.
 
 use sqlx::Transaction;
 
@@ -25,7 +25,7 @@ use crate::store::Backend;
 
 pub use super::claim::Claim;
 
-/// What a call does next.
+/// The next step of a call.
 #[expect(
     clippy::large_enum_variant,
     reason = "moved once, at once: a box would cost each run an allocation"
@@ -33,13 +33,13 @@ pub use super::claim::Claim;
 pub enum Step<'u, DB: Backend, T, E> {
     /// Run the body in this claim's transaction.
     Run(Claim<'u, DB>),
-    /// Return this.
+    /// Return this result.
     Done(Result<Replayable<T>, E>),
     /// Call [`claim`] again.
     Again,
 }
 
-/// Key, fingerprint, claim: asks the store whose turn it is.
+/// Computes identity and fingerprint, and tries once to claim the key.
 pub async fn claim<'u, DB: Backend, T, E>(
     unit: &'u mut Unit<'_, DB>,
     request: &mut Request,
@@ -55,15 +55,15 @@ pub async fn claim<'u, DB: Backend, T, E>(
     Step::Done(told(request, answer, contract))
 }
 
-/// The transaction the body sees.
+/// Returns the transaction that the body uses.
 pub fn tx<'a, 'u, DB: Backend>(claim: &'a mut Claim<'u, DB>) -> &'a mut Transaction<'u, DB> {
     &mut claim.tx
 }
 
-/// What became of the body's result, with the claim gone.
+/// The end of a claim, which no longer borrows the unit.
 pub struct Finished<T, E>(Ending<T, E>);
 
-/// Finish: records the result and commits it with the body's writes, or rolls both back.
+/// Records the result and commits it with the body's writes, or rolls both back.
 pub async fn finish<DB: Backend, T, E>(
     claim: Claim<'_, DB>,
     result: Result<T, E>,
@@ -75,10 +75,10 @@ pub async fn finish<DB: Backend, T, E>(
     })
 }
 
-/// Replay: settles what the claim could not, and answers.
+/// Resolves a conflict or a lost COMMIT, and returns the answer.
 ///
 /// # Errors
-/// The body's own error, or a refusal of the library's.
+/// The body's own error, or an [`Error`] of the library, converted by `From`.
 pub async fn settle<DB: Backend, T, E>(
     mut unit: Unit<'_, DB>,
     finished: Finished<T, E>,
@@ -126,7 +126,7 @@ pub async fn settle<DB: Backend, T, E>(
     told(&mut request, answer, contract)
 }
 
-/// Emits the call's event, and answers.
+/// Emits the call's event and returns its answer.
 fn told<T, E>(
     request: &mut Request,
     answer: Answer<T, E>,

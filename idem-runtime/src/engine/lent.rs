@@ -1,4 +1,4 @@
-//! A connection for one short transaction.
+//! A pooled connection for one short transaction.
 
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
@@ -7,13 +7,13 @@ use super::unit::{UNFIT_AT_MOST, acquire_undropped};
 use crate::error::Error;
 use crate::store::{Backend, Session as _};
 
-/// A pooled connection that is closed, and not handed back, unless what it was for came to its end: a
-/// future may be dropped with a transaction half-way.
+/// A pooled connection that is closed on drop unless its work finished: the future may be dropped
+/// inside a transaction.
 pub(crate) struct Lent<DB: Backend> {
     pub(crate) conn: PoolConnection<DB>,
     is_clean: bool,
-    /// Whether closing it would end the database: then it is cleared of what may have been left on it,
-    /// by `give_back`, and by whoever has it next after a drop.
+    /// Whether closing it would delete the database (SQLite in memory). Then an open transaction is
+    /// ended by `give_back`, or after a drop by the next user of the connection.
     is_irreplaceable: bool,
 }
 
@@ -34,7 +34,8 @@ impl<DB: Backend> Lent<DB> {
             if is_irreplaceable {
                 DB::clear(&mut lent.conn).await;
             }
-            // One that somebody forgot a transaction on is closed, and another takes its place.
+            // A connection that other code left inside a transaction is closed, and the next one is
+            // tried.
             if !lent.conn.has_transaction() {
                 return Ok(lent);
             }
@@ -42,7 +43,8 @@ impl<DB: Backend> Lent<DB> {
         Err(Error::AlreadyInTransaction)
     }
 
-    /// Hands it back, or closes or clears it: whether it is as it was is the caller's to say.
+    /// Returns the connection to the pool if `is_clean`; otherwise closes it, or ends the
+    /// transaction on it if it is irreplaceable.
     pub(crate) async fn give_back(mut self, is_clean: bool) {
         if !is_clean && self.is_irreplaceable {
             DB::clear(&mut self.conn).await;

@@ -1,4 +1,4 @@
-//! The engine: one call of one handler, from what the caller passes to what it gets.
+//! The engine: runs one call of a handler.
 
 pub(crate) mod answer;
 mod claim;

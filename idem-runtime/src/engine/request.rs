@@ -1,4 +1,4 @@
-//! What one call asks for: derived once, before the body, and never again.
+//! The inputs of one call, computed once before the body runs.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::record::{Record, stored_request};
 use crate::spec::Operation;
 use crate::telemetry::{Call, PANICKED};
 
-/// A value that is compared on a retry: anything `Serialize`.
+/// A value that is compared on a retry. Implemented for every type that is `Serialize`.
 #[diagnostic::on_unimplemented(
     message = "this parameter is compared on a retry, and `{Self}` does not implement `Serialize`",
     label = "derive `serde::Serialize` for it, or leave the parameter out: `skip(..)`"
@@ -34,14 +34,15 @@ impl<T: serde::Serialize + ?Sized> Compared for T {
     }
 }
 
-/// One call of one operation. Collects; what is wrong surfaces when it is asked for its identity.
+/// One call of one operation. The methods collect its inputs; `settle` returns the first fault
+/// among them.
 pub struct Request {
     operation: Operation,
     /// The operation's name in this call.
     name: Cow<'static, str>,
     key: Option<IdempotencyKey>,
     scope: Option<Scope>,
-    /// `None` until there is one.
+    /// `None` until a parameter is added.
     fields: Option<RequestFields>,
     projection: Option<Vec<u8>>,
     fault: Option<Invalid>,
@@ -49,13 +50,13 @@ pub struct Request {
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
     started: Instant,
-    /// Whether the call has begun and its event is still due.
+    /// Whether the call has begun and its event was not emitted yet.
     untold: bool,
     waits: u32,
 }
 
 impl Request {
-    /// A call of this operation.
+    /// Creates a call of this operation.
     pub fn new(operation: Operation) -> Self {
         Self {
             operation,
@@ -74,7 +75,7 @@ impl Request {
         }
     }
 
-    /// Tells the event of a call that is refused before it begins; returns the refusal.
+    /// Emits the event of a call that is refused before it begins. Returns the refusal.
     pub(crate) fn refused<K: KeySource + ?Sized>(
         operation: Operation,
         key: &K,
@@ -82,13 +83,13 @@ impl Request {
     ) -> Error {
         let mut call = Self::new(operation);
         call.key(key);
-        // For the hash of the key alone; whatever else is wrong comes second.
+        // Only the hash of the key is needed; further faults are ignored.
         let _ = call.settle();
         call.tell("refused", None, Some(&refusal));
         refusal
     }
 
-    /// Its key.
+    /// Sets the key.
     pub fn key<K: KeySource + ?Sized>(&mut self, key: &K) {
         match key.idempotency_key() {
             Ok(key) => self.key = key,
@@ -96,13 +97,13 @@ impl Request {
         }
     }
 
-    /// Whether nothing is compared, because the call has no key and needs none. What is wrong with
-    /// what would be compared is then no fault of the call's.
+    /// Returns whether the call runs without idempotency: it has no key and needs none. Faults in
+    /// the values to compare are then ignored.
     fn is_unkeyed(&self) -> bool {
         self.key.is_none() && !self.operation.policy().key_required
     }
 
-    /// Its operation's name, where that is known only at the call. Comes after the key.
+    /// Sets the operation's name, if it is determined by each call. Must come after the key.
     pub fn named<N: AsRef<str> + ?Sized>(&mut self, name: &N) {
         if self.is_unkeyed() {
             return;
@@ -114,7 +115,7 @@ impl Request {
         }
     }
 
-    /// Its scope, whatever scope the key carries. Comes after the key.
+    /// Sets the scope, replacing the one that the key carries. Must come after the key.
     pub fn scope<S: ScopeSource + ?Sized>(&mut self, scope: &S) {
         if self.is_unkeyed() {
             return;
@@ -125,7 +126,7 @@ impl Request {
         }
     }
 
-    /// One compared parameter. Comes after the key.
+    /// Adds a compared parameter. Must come after the key.
     pub fn field<V: Compared + ?Sized>(&mut self, name: &'static str, value: &V) {
         if self.is_unkeyed() {
             return;
@@ -135,7 +136,7 @@ impl Request {
         }
     }
 
-    /// What is compared instead of the parameters. Comes after the key.
+    /// Sets a value to compare instead of the parameters. Must come after the key.
     pub fn projection<V: Compared + ?Sized>(&mut self, value: &V) {
         if self.is_unkeyed() {
             return;
@@ -146,13 +147,13 @@ impl Request {
         }
     }
 
-    /// The first fault is the one reported.
+    /// Stores a fault, unless an earlier one is stored.
     fn fail(&mut self, fault: Invalid) {
         self.fault.get_or_insert(fault);
     }
 
-    /// Settles identity, canonical request and fingerprint; `None` for a call without a key that
-    /// may go without.
+    /// Computes identity, canonical request and fingerprint. Returns `None` if the call has no key
+    /// and needs none.
     pub(crate) fn settle(&mut self) -> Result<Option<&Identity>, Error> {
         if let Some(fault) = self.fault.take() {
             return Err(fault.into());
@@ -198,7 +199,8 @@ impl Request {
         self.identity.as_ref()
     }
 
-    /// An event is due from now on: if nobody tells another outcome, the call was dropped.
+    /// Starts the call: if it is dropped before another outcome is emitted, the event says
+    /// `dropped` or `panicked`.
     pub(crate) fn begun(&mut self, waits: u32) {
         self.untold = true;
         self.waits = waits;
@@ -229,7 +231,7 @@ impl Request {
         &self.operation
     }
 
-    /// The operation's name in this call.
+    /// Returns the operation's name in this call.
     pub(crate) fn name(&self) -> &Cow<'static, str> {
         &self.name
     }
@@ -238,7 +240,7 @@ impl Request {
         self.fingerprint
     }
 
-    /// What the record keeps of the request, if the operation keeps it.
+    /// Returns the request to store, or `None` if the operation does not record requests.
     pub(crate) fn recorded_request(&self) -> Option<&[u8]> {
         if self.operation.policy().record_request {
             self.kept_request()
@@ -247,7 +249,8 @@ impl Request {
         }
     }
 
-    /// The same, whether or not the operation keeps it; `None` if it compares nothing.
+    /// Returns the request to store even if the operation does not record requests, or `None` if it
+    /// compares none.
     pub(crate) fn kept_request(&self) -> Option<&[u8]> {
         let limit = self.operation.policy().request_limit;
         let canonical = self.canonical.as_deref();

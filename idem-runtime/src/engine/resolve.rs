@@ -1,5 +1,5 @@
-//! What is settled after the claim: a rival's win, a failure seen from an old snapshot, a lost
-//! COMMIT.
+//! Resolves what the claim could not decide: a conflict with a competing attempt, a failure inside
+//! an old snapshot, and a lost COMMIT.
 
 use std::mem;
 use std::time::Duration;
@@ -14,11 +14,12 @@ use crate::error::Error;
 use crate::outcome::{Decision, decide};
 use crate::store::{Ask, Backend, Seen, Session};
 
-/// How long a lost COMMIT is looked for before it is called unknown: 5 seconds.
+/// How long the library looks for the outcome of a lost COMMIT before it returns
+/// [`Error::CommitUnknown`]: 5 seconds.
 pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
-/// After a body: whether the connection still answers what it is asked. One that does not is closed; a
-/// caller's own is hung up.
+/// Returns whether the connection's answers still match its statements after a body. If they do
+/// not, a pooled connection is closed, and the session of the caller's own connection is ended.
 pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
     if !mem::take(&mut unit.state.unproven) {
         return true;
@@ -27,7 +28,7 @@ pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
     let Ok((conn, state, _)) = unit.connect().await else {
         return true;
     };
-    // Dropped meanwhile, it is closed.
+    // If the call is dropped here, the connection is closed.
     let armed = mem::replace(&mut state.armed, true);
     let in_step = !mem::take(&mut state.out_of_step) && DB::is_in_step(conn).await;
     if in_step {
@@ -38,13 +39,14 @@ pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
     in_step
 }
 
-/// What a connection that is out of step stands for, where there is no better error.
+/// Returns the driver error for a connection whose answers do not match its statements, if there is
+/// no better one.
 pub(super) fn out_of_step() -> sqlx::Error {
     sqlx::Error::Protocol("an answer was not that of the statement sent".into())
 }
 
-/// What a refusal stands for behind a body: where the driver or the server has met what was not expected
-/// there, the link stands, and the body has left a statement half-way.
+/// Converts a refusal after a body. If the driver or the server reports a protocol error there, the
+/// connection works and the body has left a statement unfinished.
 pub(super) fn behind_body(refusal: Error) -> Error {
     match refusal {
         Error::Unavailable(error) if is_unexpected(error.as_sqlx()) => {
@@ -54,7 +56,7 @@ pub(super) fn behind_body(refusal: Error) -> Error {
     }
 }
 
-/// By the driver; or by a server of PostgreSQL's, as a protocol violation.
+/// Returns whether the driver reports a protocol error, or PostgreSQL a protocol violation.
 fn is_unexpected(error: &sqlx::Error) -> bool {
     let violated = |code: &str| code == "08P01";
     matches!(error, sqlx::Error::Protocol(_))
@@ -64,7 +66,7 @@ fn is_unexpected(error: &sqlx::Error) -> bool {
             .is_some_and(|code| violated(&code))
 }
 
-/// What a refusal stands for if it was read on such a connection.
+/// Converts a refusal that was read from a connection whose answers do not match its statements.
 pub(super) fn out_of_step_at(refusal: Error) -> Error {
     match refusal {
         Error::NotStorable { .. } => refusal,
@@ -72,8 +74,9 @@ pub(super) fn out_of_step_at(refusal: Error) -> Error {
     }
 }
 
-/// A rival's record made our INSERT fail. It is there: decide on it, or say why it cannot be seen.
-/// Where the INSERT may have failed of something else, `refusal` says of what. Never loops.
+/// Resolves a conflict: another attempt's record made the INSERT fail. Decides on that record, or
+/// returns why it cannot be seen. If the INSERT may have failed for another reason, `refusal` is
+/// that error. Looks only once.
 pub(super) async fn rival<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -93,8 +96,8 @@ pub(super) async fn rival<DB: Backend, T, E>(
     }
 }
 
-/// The body failed while it read from a snapshot older than the lock. If a rival has won since,
-/// that is the answer.
+/// Resolves a body's failure that read from a snapshot older than the lock. If a competing attempt
+/// has committed since, its record is the answer.
 pub(super) async fn after_failure<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -104,12 +107,13 @@ pub(super) async fn after_failure<DB: Backend, T, E>(
     match look_again(unit, request, ask).await {
         Ok((Decision::Replay(record), _)) => Answer::Replayed(record),
         Ok((Decision::ReplayFailure(record), _)) => Answer::FailureReplayed(record),
-        // Nothing won, or it cannot be known: the body's own error stands.
+        // No other attempt committed, or it cannot be known: return the body's own error.
         Ok(_) | Err(_) => Answer::Failed(error),
     }
 }
 
-/// Looks the record up from where the unit stands now: a new transaction, or the caller's.
+/// Looks the record up on the unit's connection: outside any transaction, or in the caller's.
+/// Returns the decision, and whether it was in the caller's transaction.
 async fn look_again<DB: Backend>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -124,17 +128,17 @@ async fn look_again<DB: Backend>(
     Ok((decide(sighting, request.question()), joined))
 }
 
-/// What the identity's lock and record say of a COMMIT whose answer was lost.
+/// The outcome of a COMMIT whose answer was lost.
 enum Verdict {
     Executed,
     Other(Decision),
-    /// The lock was to be had and there is no record: rolled back.
+    /// The lock was free and there is no record: the transaction was rolled back.
     RolledBack,
 }
 
-/// Finds out, on a new connection, what became of a COMMIT: first the identity's lock, which the
-/// old transaction holds until it has ended; then the record, which is ours if it carries our
-/// attempt.
+/// Finds out the outcome of a COMMIT on a new connection. It first takes the identity's lock, which
+/// the old transaction holds until it has ended. Then it reads the record: if it carries this
+/// attempt's id, the COMMIT was executed.
 pub(super) async fn lost_commit<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
@@ -150,7 +154,8 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
     let mut tries = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Not left to the timeout: a pool that is closed answers at once, however late it is.
+        // Check the deadline explicitly: a closed pool returns an error at once, so the timeout
+        // would never fire.
         if left.is_zero() {
             return Answer::Refused(Error::CommitUnknown(lost.into()));
         }
@@ -188,8 +193,8 @@ async fn verdict<DB: Backend>(
     state.armed = rolled_back.is_err();
     if snapshot && matches!(verdict, Verdict::RolledBack) {
         rolled_back?;
-        // What this transaction saw may be older than the lock that it was given: the old one may
-        // have committed in between. It is over, so any look from here on is exact.
+        // The snapshot of this transaction may be older than the lock: the old transaction may have
+        // committed in between. It has ended, so a look-up from here on is exact.
         let seen = conn.look_up(ask).await?;
         verdict = judge(seen, request, ask, ask.clone());
     }

@@ -1,4 +1,4 @@
-//! The same engine without the attribute: a function over a constant description.
+//! The engine without the attribute: methods of a constant [`Operation`].
 
 use serde::Serialize;
 use sqlx::Transaction;
@@ -19,12 +19,11 @@ use crate::spec::Operation;
 use crate::store::Backend;
 
 impl Operation {
-    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets
-    /// the recorded result.
+    /// Runs `body` at most once for `key`, in the transaction that writes its record. Every later
+    /// call gets the recorded result.
     ///
-    /// `db` is what the attribute's handlers take: a pool, a connection or a transaction. `request`
-    /// is what is compared on a retry. The body pins its error type, as closures do: `Ok::<_,
-    /// E>(..)`.
+    /// `db` is a pool, a connection or a transaction, as for a handler of the attribute. `request`
+    /// is compared on a retry. The body must name its error type, as closures do: `Ok::<_, E>(..)`.
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -45,10 +44,11 @@ impl Operation {
     /// ```
     ///
     /// # Errors
-    /// The body's own error, after everything is rolled back; or an [`Error`] of the library's by
-    /// `From`. [`Error::FailurePolicy`] if this operation records failures: that is
-    /// [`Operation::run_recording`]'s; [`Error::LeasePolicy`] if it has a lease: that is
-    /// [`Operation::run_leased`]'s.
+    /// - The body's own error, after everything is rolled back.
+    /// - Any [`Error`] of the library, converted by `From`.
+    /// - [`Error::FailurePolicy`] if the operation records failures: call
+    ///   [`Operation::run_recording`].
+    /// - [`Error::LeasePolicy`] if the operation has a lease: call [`Operation::run_leased`].
     pub async fn run<'c, DB, K, Q, T, E, F>(
         &self,
         db: impl Begin<'c, Transaction<'c, DB>>,
@@ -73,11 +73,52 @@ impl Operation {
             .await
     }
 
-    /// As [`Operation::run`], and permanent failures are recorded and replayed, their writes
-    /// undone.
+    /// Runs `body` as [`Operation::run`] does. A permanent failure is recorded and replayed, and
+    /// its writes are rolled back.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "macros", feature = "sqlite"))]
+    /// # mod example {
+    /// use idem_runtime::{Failure, IdempotencyKey, Operation, StoredFailure};
+    ///
+    /// #[derive(Debug, thiserror::Error, Failure)]
+    /// enum WithdrawError {
+    ///     #[error("the account has too little money")]
+    ///     #[failure(permanent)]
+    ///     Overdrawn,
+    ///     #[error(transparent)]
+    ///     Database(#[from] sqlx::Error),
+    ///     #[error(transparent)]
+    ///     Idempotency(#[from] idem_runtime::Error),
+    ///     #[error("{}", .0.message)]
+    ///     #[failure(replayed)]
+    ///     Recorded(StoredFailure),
+    /// }
+    ///
+    /// const WITHDRAW: Operation = Operation::new("bank", "withdraw").record_failures();
+    ///
+    /// async fn withdraw(pool: &sqlx::SqlitePool, key: &IdempotencyKey) -> Result<(), WithdrawError> {
+    ///     WITHDRAW
+    ///         .run_recording(pool, key, &"Ada", async |tx| {
+    ///             let paid = sqlx::query("UPDATE account SET money = money - 5 WHERE money >= 5")
+    ///                 .execute(&mut **tx)
+    ///                 .await?;
+    ///             if paid.rows_affected() == 0 {
+    ///                 return Err(WithdrawError::Overdrawn); // recorded: every retry gets it back
+    ///             }
+    ///             Ok(())
+    ///         })
+    ///         .await?;
+    ///     Ok(())
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The body's own error, or an [`Error`] of the library's by `From`.
+    /// - The body's own error, after its writes are rolled back.
+    /// - Any [`Error`] of the library, converted by `From`.
+    /// - [`Error::LeasePolicy`] if the operation has a lease: call
+    ///   [`Operation::run_leased_recording`].
     pub async fn run_recording<'c, DB, K, Q, T, E, F>(
         &self,
         db: impl Begin<'c, Transaction<'c, DB>>,

@@ -1,4 +1,4 @@
-//! From what a caller passes to where a unit of work begins.
+//! Converts the database argument of a call to the connection on which its unit of work begins.
 
 use std::fmt;
 
@@ -7,8 +7,7 @@ use sqlx::{Pool, Transaction};
 
 use crate::store::Backend;
 
-/// What a handler's first parameter refers to: `sqlx::Transaction<'_, DB>` and nothing else.
-/// Sealed.
+/// The type behind a handler's first parameter: only `sqlx::Transaction<'_, DB>`. Sealed.
 #[diagnostic::on_unimplemented(
     message = "the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
     label = "write `&mut sqlx::Transaction<'_, DB>` here, or an alias of it such as `&mut PgTransaction<'_>`"
@@ -27,28 +26,30 @@ mod sealed {
     impl<DB: super::Backend> Sealed for super::Transaction<'_, DB> {}
 }
 
-/// Anything a unit of work of the transaction type `Tx` can begin on.
+/// A type on which a unit of work of the transaction type `Tx` can begin.
 ///
-/// `&Pool` and connections: BEGIN and COMMIT are the library's. A `&mut Transaction`, or a
-/// connection that sqlx knows to be inside one: a savepoint in the caller's transaction; if the
-/// caller rolls back later, nothing has happened.
+/// On a `&Pool` or a connection, the library sends BEGIN and COMMIT. On a `&mut Transaction`, or a
+/// connection that sqlx knows to be inside one, the library uses a savepoint in the caller's
+/// transaction. If the caller later rolls back, nothing of the call remains.
 ///
-/// Prefer a pool, or a `&mut PoolConnection`, over a bare connection where a call may be dropped
-/// half-way (a timeout, a client that hangs up): one dropped while BEGIN is on its way leaves a bare
-/// PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and there is nobody to
-/// close it. The library's next call on it says [`Error::AlreadyInTransaction`](crate::Error) and
-/// clears it; other code would write into that transaction.
+/// If a call may be dropped (a timeout, a client that disconnects), pass a pool or a
+/// `&mut PoolConnection` rather than a bare connection. A call dropped while BEGIN is sent leaves a
+/// bare PostgreSQL or MySQL connection inside a transaction that sqlx does not know of, and nothing
+/// closes the connection. The library's next call on it returns
+/// [`Error::AlreadyInTransaction`](crate::Error) and ends that transaction; other code would write
+/// into it.
 ///
-/// It is `Debug`, as `#[tracing::instrument]` asks of what it does not skip: sqlx shows the pool's
-/// options and no connection string.
+/// The trait requires `Debug` because `#[tracing::instrument]` records every argument that is not
+/// skipped. sqlx prints the pool's options and no connection string.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot begin a `{Tx}`",
     label = "pass `&pool`, `&mut connection` or `&mut tx` of the same database",
     note = "inside a handler, pass `&mut *tx`"
 )]
 pub trait Begin<'c, Tx>: fmt::Debug {
-    /// Converts; nothing is sent yet.
-    // The bound is here, or a wrong transaction type would be reported for the signature as well.
+    /// Converts the argument; sends nothing.
+    // The bound stands on the method: on the trait, a wrong transaction type would also be reported
+    // for the signature.
     fn source(self) -> Source<'c, DatabaseOf<Tx>>
     where
         Tx: TransactionParam;
@@ -56,7 +57,7 @@ pub trait Begin<'c, Tx>: fmt::Debug {
 
 type DatabaseOf<Tx> = <Tx as TransactionParam>::Database;
 
-/// Where a unit of work begins.
+/// The pool or connection on which a unit of work begins.
 pub struct Source<'c, DB: Backend>(pub(crate) From<'c, DB>);
 
 pub(crate) enum From<'c, DB: Backend> {

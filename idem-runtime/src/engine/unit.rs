@@ -1,5 +1,4 @@
-//! The unit of work's connection: where it comes from, and what becomes of it if the call is
-//! dropped.
+//! The connection of a unit of work, and what happens to it if the call is dropped.
 
 use std::time::Duration;
 
@@ -12,62 +11,64 @@ use crate::error::Error;
 use crate::identity::Mark;
 use crate::store::{Backend, Declined};
 
-/// Owns what a call holds of the database.
+/// Owns the connection of a call.
 ///
-/// While *armed*, dropping it closes the connection instead of handing it back: its state is not
-/// known. A call dropped half-way, a failed rollback and a lost answer all end there, and the
-/// server rolls back what was open.
+/// While `armed` is set, dropping the unit closes the connection instead of returning it to the
+/// pool, because its state is not known. This covers a dropped call, a failed rollback and a lost
+/// answer: the server rolls back the open transaction.
 pub struct Unit<'c, DB: Backend> {
     pub(super) source: Source<'c, DB>,
     pub(super) pooled: Option<PoolConnection<DB>>,
     pub(super) state: State,
 }
 
-/// What a unit remembers between its attempts.
+/// The state that a unit keeps between its attempts.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that do not depend on each other"
 )]
 pub(crate) struct State {
-    /// Whether the connection's state is not known.
+    /// Whether the connection's state is not known: then it is closed on drop.
     pub(crate) armed: bool,
-    /// Whether closing it would end the database: then the driver's own clean-up has to do.
+    /// Whether closing the connection would delete the database (SQLite in memory): then it is
+    /// never closed, and only the driver's own rollback applies.
     pub(crate) irreplaceable: bool,
-    /// Wait this long, without a connection, before the next attempt.
+    /// How long to wait without a connection before the next attempt.
     pub(crate) pause: Option<Duration>,
-    /// When waiting for an attempt in flight ends.
+    /// When waiting for a running attempt ends.
     deadline: Option<Instant>,
-    /// When trying again after momentary locks ends.
+    /// When retrying after momentary locks ends.
     held_up: Option<Instant>,
     /// How often this call has waited.
     pub(crate) waits: u32,
-    /// How many pooled connections came inside a transaction that somebody forgot on them.
+    /// How many pooled connections were already inside a transaction when acquired.
     pub(crate) unfit: u32,
-    /// Whether a body may have left the connection with answers that nobody has read.
+    /// Whether a body may have left unread answers on the connection.
     pub(crate) unproven: bool,
-    /// Whether the connection was found not to answer what it is asked.
+    /// Whether the connection's answers do not match its statements.
     pub(crate) out_of_step: bool,
-    /// Whether the call has begun again because prepared statements were lost.
+    /// Whether the call has started again because prepared statements were lost.
     pub(crate) renewed: bool,
-    /// Whether a BEGIN that failed may have left something on the connection.
+    /// Whether a failed BEGIN may have left a transaction on the connection.
     pub(crate) unclear: bool,
-    /// The mark of the call's identity, made at its first attempt.
+    /// The hash of the call's identity, computed at its first attempt.
     pub(crate) mark: Option<Mark>,
     /// Why the last attempt could not begin and claim in one message.
     pub(crate) declined: Option<Declined>,
-    /// An error to answer with once the caller's connection is clear of what was begun on it.
+    /// The error to return after the transaction on the caller's connection has been ended.
     pub(crate) failed: Option<Error>,
 }
 
 impl State {
-    /// Whether to try again after a momentary lock; arranges the pause.
+    /// Returns whether to try again after a momentary lock, and sets the pause.
     pub(crate) fn hold_on(&mut self) -> bool {
         let until = *self.held_up.get_or_insert_with(|| Instant::now() + HOLD_ON);
         self.pause_until(until)
     }
 
-    /// Whether to wait once more, at most until `wait` after the first refusal; arranges the pause.
+    /// Returns whether to wait once more, at most until `wait` after the first refusal, and sets
+    /// the pause.
     pub(crate) fn wait(&mut self, wait: Duration) -> bool {
         let until = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
         self.pause_until(until)
@@ -84,21 +85,21 @@ impl State {
     }
 }
 
-/// How long a call tries again where the database does not wait by itself (SQLite's shared cache) or
-/// must not (MySQL's claim): 5 seconds.
+/// How long a call retries where the database does not wait by itself (SQLite's shared cache) or
+/// must not wait (MySQL's claim): 5 seconds.
 const HOLD_ON: Duration = Duration::from_secs(5);
 
-/// How many pooled connections that come inside a transaction are closed before the pool itself is
-/// taken to be at fault, and the call is refused: 3.
+/// How many pooled connections that are already inside a transaction are closed before the call is
+/// refused: 3. More of them indicate that the pool creates them so.
 pub(super) const UNFIT_AT_MOST: u32 = 3;
 
-/// The pause before attempt `n + 2`: from 2 ms, doubling to 64 ms.
+/// Returns the pause before attempt `n + 2`: 2 ms, doubling up to 64 ms.
 pub(crate) fn pause(n: u32) -> Duration {
     Duration::from_millis(2 << n.min(5))
 }
 
-/// Acquires in a task of its own: a dropped `acquire` closes the connection that it was trying out
-/// (sqlx 0.9).
+/// Acquires a connection in its own task: a dropped `acquire` closes the connection that it was
+/// testing (sqlx 0.9).
 pub(crate) async fn acquire_undropped<DB: Backend>(
     pool: &Pool<DB>,
 ) -> Result<PoolConnection<DB>, sqlx::Error> {
@@ -109,7 +110,7 @@ pub(crate) async fn acquire_undropped<DB: Backend>(
     }
 }
 
-/// A unit of work on what the caller passed. Nothing is sent yet.
+/// Creates a unit of work on `db`; sends nothing.
 pub fn unit<'c, Tx: TransactionParam>(db: impl Begin<'c, Tx>) -> Unit<'c, Tx::Database> {
     Unit {
         source: db.source(),
@@ -119,7 +120,8 @@ pub fn unit<'c, Tx: TransactionParam>(db: impl Begin<'c, Tx>) -> Unit<'c, Tx::Da
 }
 
 impl<DB: Backend> Unit<'_, DB> {
-    /// Its connection, acquired if need be, beside its state; and the pool it is from.
+    /// Returns the connection, acquired if needed, with the state and the pool that it came from,
+    /// if any.
     pub(super) async fn connect(
         &mut self,
     ) -> Result<(&mut DB::Connection, &mut State, Option<Pool<DB>>), sqlx::Error> {
@@ -147,7 +149,7 @@ impl<DB: Backend> Unit<'_, DB> {
         }
     }
 
-    /// Gives a pooled connection back, or closes it while armed.
+    /// Returns a pooled connection to the pool, or closes it while `armed` is set.
     pub(super) fn part(&mut self) {
         if let Some(mut conn) = self.pooled.take()
             && self.state.armed

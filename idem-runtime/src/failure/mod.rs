@@ -1,4 +1,4 @@
-//! Permanent failures: which errors are recorded, and how they come back.
+//! Permanent failures: the errors that are recorded and replayed.
 
 pub(crate) mod given_up;
 
@@ -8,31 +8,32 @@ use serde::{Deserialize, Serialize};
 
 /// A permanent failure as it is stored and replayed.
 ///
-/// `class` is the stable name of the kind of failure (the variant's name, by habit); a build that
-/// does not know a class still replays it with its message.
+/// `class` is the stable name of the kind of failure, by default the variant's name. A build that
+/// does not know a class still replays the failure with its message.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoredFailure {
-    /// Stable name of the kind of failure.
+    /// The stable name of the kind of failure.
     pub class: String,
     /// The error's message.
     pub message: String,
-    /// The message of its cause, if any; not recursive.
+    /// The message of the error's direct cause, if there is one; causes of the cause are not
+    /// stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What else is needed to build the error again.
+    /// The fields that are needed to rebuild the error.
     ///
-    /// Boxed, so that an error that carries a failure stays small enough for clippy's
-    /// `result_large_err`, whatever features of `serde_json` are on.
+    /// Boxed, so that an error that contains a failure stays below the limit of clippy's
+    /// `result_large_err` with every feature of `serde_json`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub data: Box<serde_json::Value>,
-    /// Whether the error behind it says that the database has given its transaction up. Never stored.
+    /// Whether the source of the error is a deadlock or a serialization failure. Never stored.
     #[serde(skip)]
     pub(crate) given_up: bool,
 }
 
 impl fmt::Debug for StoredFailure {
-    /// Shows the class, and of the rest nothing: it may quote the request.
+    /// Prints only the class: the other fields may quote the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredFailure")
             .field("class", &self.class)
@@ -41,7 +42,7 @@ impl fmt::Debug for StoredFailure {
 }
 
 impl StoredFailure {
-    /// A failure of this class, with this message.
+    /// Creates a failure of this class, with this message.
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             class: class.into(),
@@ -52,14 +53,14 @@ impl StoredFailure {
         }
     }
 
-    /// The same with the message of its cause.
+    /// Sets the message of the cause.
     #[must_use]
     pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// The same with what is needed to build the error again.
+    /// Sets the fields that are needed to rebuild the error.
     #[must_use]
     pub fn with_data(mut self, data: serde_json::Value) -> Self {
         self.data = Box::new(data);
@@ -67,24 +68,24 @@ impl StoredFailure {
     }
 }
 
-/// Says which values of an error type are permanent, for handlers with `failures = "record"`.
+/// Declares which values of an error type are permanent, for handlers with `failures = "record"`.
 ///
-/// A permanent failure is one that a retry of the same request can never mend: a declined card, a
-/// closed account. It is recorded, and every retry gets it back. Anything else is transient: it is
-/// rolled back and the key stays fresh. A database error is never permanent (a deadlock must not be
-/// recorded).
+/// A permanent failure is one that a retry of the same request cannot repair, such as a declined
+/// card or a closed account. It is recorded, and every retry gets it back. Any other error is
+/// transient: the transaction is rolled back and the key stays unused. A database error is never
+/// permanent: a deadlock must not be recorded.
 ///
-/// What `#[derive(Failure)]` makes does not become a record where the error's
-/// [`source`](std::error::Error::source), or that one's, is a deadlock or a serialization failure, whatever
-/// its variant says. An error that does not pass its source on, and an implementation by hand, are not
-/// looked through: there `to_failure` answers for it.
+/// A derived failure is not recorded if the error's [`source`](std::error::Error::source), or a
+/// source of that source, is a deadlock or a serialization failure, even if its variant is
+/// permanent. The library does not check the sources of an implementation by hand, or of an error
+/// that does not return its source: there `to_failure` decides.
 ///
 /// # Derived
 ///
-/// `#[derive(Failure)]`, of the feature `macros`, writes it for an enum. What is permanent is said
-/// variant by variant; the record keeps the variant's name (or its `class`), the message, the cause
-/// and the fields, and a retry gets the variant back. A class that this build does not know, or
-/// whose fields it cannot read, comes back in the variant for replayed failures:
+/// `#[derive(Failure)]` (feature `macros`) implements the trait for an enum. Each permanent variant
+/// is marked. The record keeps the variant's name (or its `class`), the message, the cause and the
+/// fields, and a retry gets the same variant. If this build does not know the class, or cannot
+/// decode its fields, the failure is returned in the variant for replayed failures:
 ///
 /// ```
 /// # #[cfg(feature = "macros")] {
@@ -154,16 +155,17 @@ impl StoredFailure {
     note = "or leave `failures` out: then every `Err` is rolled back and the next call runs the body again"
 )]
 pub trait Failure: Sized {
-    /// The failure to record if this value is permanent; `None` if it is transient.
+    /// Returns the failure to record if this value is permanent, or `None` if it is transient.
     fn to_failure(&self) -> Option<StoredFailure>;
 
-    /// The error that a recorded failure is built again as, of whatever class: what the first caller
-    /// gets, and every retry.
+    /// Rebuilds the error from a recorded failure of any class. The first caller and every retry
+    /// get the rebuilt error.
     fn from_failure(failure: StoredFailure) -> Self;
 
-    /// Whether `back`, built again from this value's own failure, is of the same kind. If not, the
-    /// failure is not recorded: [`Error::NotStorable`](crate::Error::NotStorable). The derived one
-    /// compares the variants.
+    /// Returns whether `back`, rebuilt from this value's own failure, is of the same kind. If it
+    /// returns `false`, the failure is not recorded and the call returns
+    /// [`Error::NotStorable`](crate::Error::NotStorable). The derived implementation compares the
+    /// variants; the default returns `true`.
     fn comes_back_as(&self, back: &Self) -> bool {
         let _ = back;
         true

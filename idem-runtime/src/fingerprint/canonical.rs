@@ -1,4 +1,4 @@
-//! Canonical JSON, written in one buffer.
+//! The writer of canonical JSON.
 
 use std::any::type_name;
 use std::cmp::Ordering;
@@ -7,33 +7,33 @@ use super::fault::Fault;
 use super::plain;
 use crate::error::Reason;
 
-/// Builds canonical JSON in one buffer.
+/// Writes canonical JSON into one buffer.
 ///
-/// The members of an object are written in the order they arrive. Where that is not the order of
-/// their names, they are lined up anew behind the text, and moved back over it, when the object is
-/// closed. What that needs to know of the objects still open is kept on two stacks, so that nesting
-/// costs no allocation of its own.
+/// Members of an object are written in the order in which they arrive. If that is not the order of
+/// their names, closing the object copies them in order behind the text and moves the copy back
+/// over it. The members of the objects still open are kept on two stacks, so that nesting allocates
+/// nothing.
 ///
-/// The text is hashed when it is whole and not while it is written, because its length is hashed
-/// before it (see [`Fingerprint::compute`](super::Fingerprint::compute)).
+/// The text is hashed after it is complete, because its length is hashed before it (see
+/// [`Fingerprint::compute`](super::Fingerprint::compute)).
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) out: Vec<u8>,
-    /// The names of the members of open objects that the program's text does not hold, as they are
-    /// before escaping: escaped text sorts differently.
+    /// The unescaped names of members of open objects, except names that are `&'static str`. Names
+    /// are sorted unescaped, because escaped text sorts differently.
     pub(super) names: String,
     members: Vec<Member>,
-    /// Whether the value of the field at hand was told as `None`.
+    /// Whether the current field's value was serialized by `serialize_none`.
     pub(super) none: bool,
 }
 
 /// One member of an open object.
 #[derive(Clone, Copy)]
 struct Member {
-    /// The first eight bytes of its name, which tell most names apart.
+    /// The first eight bytes of its name: they distinguish most names.
     head: u64,
     name: Name,
-    /// Where it is in `out`.
+    /// Its start and end in `out`.
     text: (usize, usize),
 }
 
@@ -42,11 +42,11 @@ struct Member {
 enum Name {
     /// A struct's field.
     Field(&'static str),
-    /// Where it is in `names`.
+    /// Its start and end in `names`.
     Kept(usize, usize),
 }
 
-/// Where an open object begins, on each stack.
+/// The start of an open object in `out`, `names` and `members`.
 pub(super) struct Object {
     text: usize,
     name: usize,
@@ -55,7 +55,7 @@ pub(super) struct Object {
 
 /// A member whose name has been written and whose value is being written.
 pub(super) struct Entry {
-    /// The ends of the stacks without this member.
+    /// The lengths of `out`, `names` and `members` before this member.
     before: Object,
     name: Name,
     text: usize,
@@ -63,7 +63,7 @@ pub(super) struct Entry {
 }
 
 impl Writer {
-    /// With room for the request of an ordinary call.
+    /// Creates a writer with capacity for a typical request.
     pub(super) fn new() -> Self {
         Self {
             out: Vec::with_capacity(1024),
@@ -77,7 +77,7 @@ impl Writer {
         escape(&mut self.out, text);
     }
 
-    /// Writes the end of `names`, from `start`, as a string, and takes it off.
+    /// Writes `names[start..]` as a string and truncates `names` to `start`.
     pub(super) fn string_from_names(&mut self, start: usize) {
         escape(&mut self.out, &self.names[start..]);
         self.names.truncate(start);
@@ -95,7 +95,7 @@ impl Writer {
         self.entry_named_from(object, start)
     }
 
-    /// Begins the member whose name is the end of `names`, from `start`.
+    /// Begins the member whose name is `names[start..]`.
     pub(super) fn entry_named_from(&mut self, object: &Object, start: usize) -> Entry {
         let before = Object {
             name: start,
@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Begins the member of a struct's field.
+    /// Begins the member of a struct field.
     pub(super) fn field(&mut self, object: &Object, name: &'static str) -> Entry {
         self.none = false;
         let before = self.ends();
@@ -127,7 +127,7 @@ impl Writer {
         }
     }
 
-    /// Ends a member: its value has been written.
+    /// Ends a member whose value has been written.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.members.push(Member {
             head: head(entry.name.of(&self.names)),
@@ -136,15 +136,15 @@ impl Writer {
         });
     }
 
-    /// Takes a member back, with whatever has been written of its value.
+    /// Removes a member and the part of its value that was written.
     pub(super) fn discard(&mut self, entry: &Entry) {
         self.out.truncate(entry.before.text);
         self.names.truncate(entry.before.name);
         self.members.truncate(entry.before.member);
     }
 
-    /// Ends the field of a struct, a `T`: the `None` of an `Option` is taken back. Any other null is
-    /// something that was said.
+    /// Ends the member of a struct field of type `T`. Removes it if it is the `None` of an
+    /// `Option`; any other null was written explicitly and stays.
     pub(super) fn keep_unless_none<T: ?Sized>(&mut self, entry: &Entry) {
         if self.none && self.out[entry.value..] == *b"null" && is_option(type_name::<T>()) {
             self.discard(entry);
@@ -153,14 +153,14 @@ impl Writer {
         }
     }
 
-    /// Whether the object has a member of this name already.
+    /// Returns whether the object already has a member of this name.
     pub(super) fn has(&self, object: &Object, name: &str) -> bool {
         self.members[object.member..]
             .iter()
             .any(|member| member.name.of(&self.names) == name)
     }
 
-    /// Ends an object.
+    /// Ends an object. Returns an error if two of its members have the same name.
     pub(super) fn close(&mut self, object: &Object) -> Result<(), Fault> {
         if self.sort(object) {
             let members = &self.members[object.member..];
@@ -176,8 +176,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the members of an object into the order of their names. Says whether there was anything
-    /// to do: where each name comes after the one before it, none is there twice.
+    /// Sorts the members of an object by name. Returns `false` if they were strictly ascending
+    /// already: then no two names are equal.
     pub(super) fn sort(&mut self, object: &Object) -> bool {
         let Self {
             out,
@@ -194,7 +194,7 @@ impl Writer {
         true
     }
 
-    /// The comma before another member; where the member begins.
+    /// Writes a comma unless the member is the first. Returns the position where the member begins.
     fn separate(&mut self, object: &Object) -> usize {
         if self.out.len() > object.text {
             self.out.push(b',');
@@ -227,10 +227,10 @@ impl Member {
     }
 }
 
-/// Whether a type is `Option`, or a reference to one, by its name.
+/// Returns whether the type name is that of an `Option`, or of a reference to one.
 ///
-/// A type of its own, or what a `serialize_with` makes of an `Option`, may tell `None` for more than
-/// one of its values: `Some(None)`, as it stands in a double option.
+/// Other types may call `serialize_none` for more than one value: a wrapper type, or a
+/// `serialize_with` of a double option, whose `Some(None)` is one of them.
 fn is_option(mut name: &str) -> bool {
     let option = type_name::<Option<()>>();
     let option = option.strip_suffix("()>").unwrap_or(option);
@@ -240,13 +240,13 @@ fn is_option(mut name: &str) -> bool {
     name.starts_with(option)
 }
 
-/// The first eight bytes of a name as a number, which compares as they do. A shorter name is filled
-/// up with zeros: it comes before those that go on.
+/// Returns the first eight bytes of a name as a number that compares as the bytes do. A shorter
+/// name is padded with zeros: it sorts before the names that it begins.
 fn head(name: &str) -> u64 {
     plain::word(name.as_bytes()).swap_bytes()
 }
 
-/// Puts the text of an object that begins at `start` into the order of its members.
+/// Sorts the text of the object that begins at `start` into the order of its members.
 fn line_up(out: &mut Vec<u8>, start: usize, members: &[Member]) {
     let end = out.len();
     out.reserve(end - start);

@@ -1,4 +1,4 @@
-//! Arrays and objects of a typed value.
+//! Serializers of the arrays and objects of a typed value.
 
 use serde::ser::{
     Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
@@ -11,7 +11,7 @@ use super::name::Name;
 use super::number::Decimal;
 use super::text;
 
-/// An array.
+/// Serializes an array.
 pub(super) struct List<'a> {
     writer: &'a mut Writer,
     start: usize,
@@ -93,7 +93,7 @@ impl SerializeTupleVariant for List<'_> {
     }
 }
 
-/// An object that keeps its nulls.
+/// Serializes a map: an object that keeps its nulls.
 pub(super) struct Map<'a> {
     writer: &'a mut Writer,
     object: Object,
@@ -139,7 +139,7 @@ impl SerializeMap for Map<'_> {
     }
 }
 
-/// The fields of a struct or of a struct variant: an object without its `None`s.
+/// Serializes the fields of a struct or of a struct variant: an object that leaves out each `None`.
 pub(super) struct Fields<'a> {
     writer: &'a mut Writer,
     object: Object,
@@ -189,12 +189,12 @@ impl SerializeStructVariant for Fields<'_> {
     }
 }
 
-/// A struct, or what `serde_json` dresses as one.
+/// Serializes a struct, or a `serde_json` value that is passed as one.
 pub(super) enum Struct<'a> {
     Plain(Fields<'a>),
-    /// One field, which is the text of a number.
+    /// One field that holds the text of a number.
     Number(&'a mut Writer),
-    /// One field, which is JSON text.
+    /// One field that holds JSON text.
     Raw(&'a mut Writer),
 }
 

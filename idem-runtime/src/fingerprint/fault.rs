@@ -1,4 +1,4 @@
-//! Why a value has no canonical form.
+//! The error of the canonical writer.
 
 use std::fmt;
 
@@ -6,9 +6,10 @@ use serde::ser;
 
 use crate::error::{Field, Invalid, Reason};
 
-/// Why a value has no canonical form, before it is known which input the value belongs to.
+/// States why a value has no canonical form. The caller adds the [`Field`] that the value belongs
+/// to.
 ///
-/// Boxed, since every step of the writer returns one.
+/// The reason is boxed to keep the `Result` of every step of the writer small.
 #[derive(Debug)]
 pub(super) struct Fault(Box<Reason>);
 

@@ -1,4 +1,4 @@
-//! Names of members: what the keys of a map become.
+//! The serializer of member names, which converts map keys to text.
 
 use std::fmt::{Display, Write};
 
@@ -7,9 +7,9 @@ use serde::ser::{Error, Impossible, Serialize, Serializer};
 use super::fault::Fault;
 use crate::error::MAP_KEY;
 
-/// Appends the name of a member: what a map's key becomes in JSON.
+/// Appends the name of a member to the `String`: the text that a map key becomes in JSON.
 ///
-/// Also takes the text out of the structs by which `serde_json` passes numbers and raw JSON.
+/// Also extracts the text from the structs by which `serde_json` passes numbers and raw JSON.
 pub(super) struct Name<'a>(pub(super) &'a mut String);
 
 fn not_text<T>() -> Result<T, Fault> {

@@ -1,25 +1,26 @@
-//! Numbers, by their exact decimal value.
+//! The canonical spelling of numbers: their exact decimal value.
 
 use serde::ser::{Error, Serialize};
 
 use super::fault::Fault;
 use crate::error::Reason;
 
-/// The most zeros that are not longer than the exponent in their place: `100`, and `1e3`.
+/// How many trailing zeros are written out: `100` is no longer than `1e2`, `1000` is longer than
+/// `1e3`.
 const ZEROS: usize = 2;
 
-/// A number in JSON's grammar, by its pieces.
+/// The parts of a number in JSON's grammar.
 pub(super) struct Decimal<'a> {
     text: &'a [u8],
     negative: bool,
     whole: &'a [u8],
     fraction: &'a [u8],
-    /// Sign and digits after the `e`; empty if there is none.
+    /// Sign and digits after the `e`; empty if there is no `e`.
     exponent: &'a [u8],
 }
 
 impl<'a> Decimal<'a> {
-    /// Reads the number that `bytes` begin with.
+    /// Parses the number at the start of `bytes`. Returns `None` if there is none.
     pub(super) fn scan(bytes: &'a [u8]) -> Option<Self> {
         let mut at = 0;
         let negative = bytes.first() == Some(&b'-');
@@ -58,12 +59,12 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// How many bytes the number has as it was read.
+    /// Returns the number of bytes that were read.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Writes the one spelling of the number's value.
+    /// Writes the canonical spelling of the number.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Fault> {
         let fraction = without_trailing_zeros(self.fraction);
         let whole = if fraction.is_empty() {
@@ -72,7 +73,8 @@ impl<'a> Decimal<'a> {
             self.whole
         };
         let (dropped, behind_point) = (self.whole.len() - whole.len(), fraction.len());
-        // With a fraction to follow, a whole part of 0 is a leading zero, like those after it.
+        // Before a fraction, a whole part of 0 is a leading zero, like the zeros that follow the
+        // point.
         let (whole, fraction) = match whole {
             b"0" => (&whole[..0], without_leading_zeros(fraction)),
             _ => (whole, fraction),
@@ -94,9 +96,10 @@ impl<'a> Decimal<'a> {
         Ok(())
     }
 
-    /// The power of ten that belongs to the digits taken as an integer, without the zeros
-    /// `dropped` from its end and with those `behind_point`; `None` beyond 64 bits. What is written
-    /// may lie beyond: `0.1e9223372036854775808` is `1e9223372036854775807`.
+    /// Returns the power of ten by which the significant digits, taken as an integer, are
+    /// multiplied: the written exponent, plus the zeros `dropped` from the end of the whole part,
+    /// minus the digits `behind_point`. Returns `None` if the result exceeds 64 bits. The written
+    /// exponent itself may exceed them: `0.1e9223372036854775808` is `1e9223372036854775807`.
     fn power(&self, dropped: usize, behind_point: usize) -> Option<i64> {
         let (negative, digits) = match self.exponent {
             [b'-', digits @ ..] => (true, digits),
@@ -133,8 +136,8 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Gives the digits from `start` on, taken as an integer, their power of ten: by a point or zeros, or
-/// as an exponent where that is shorter.
+/// Multiplies the integer at `out[start..]` by `10^power`: writes a decimal point or zeros, or an
+/// exponent if that is shorter.
 fn scale(out: &mut Vec<u8>, start: usize, power: i64) {
     let significant = out.len() - start;
     let places = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
@@ -154,16 +157,16 @@ fn scale(out: &mut Vec<u8>, start: usize, power: i64) {
     }
 }
 
-/// How many digits a number has.
+/// Returns the number of decimal digits.
 fn width(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
 /// Writes the shortest decimal that reads back as `value`.
 ///
-/// The digits are those of `serde_json`, not of `{:e}`: of two shortest decimals equally near
-/// the standard library may take the other one, and a float would then differ from itself
-/// once `arbitrary_precision` has made text of it.
+/// The digits are those of `serde_json`, not of `{:e}`: of two shortest decimals that are equally
+/// near, the standard library may choose the other one. A float would then differ from the same
+/// float converted to text by `arbitrary_precision`.
 pub(super) fn float<F: Serialize>(
     out: &mut Vec<u8>,
     value: F,
@@ -172,7 +175,8 @@ pub(super) fn float<F: Serialize>(
     if !is_finite {
         return Err(Fault::new(Reason::NotFinite));
     }
-    // 17 digits, two signs, a point, and an exponent of three digits need 24 bytes.
+    // The longest float has 24 bytes: 17 digits, two signs, a point, an `e` and an exponent of
+    // three digits.
     let mut buffer = [0; 32];
     let mut rest = &mut buffer[..];
     serde_json::to_writer(&mut rest, &value).map_err(Fault::custom)?;
@@ -202,7 +206,7 @@ pub(super) fn unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// How many zeros the digits of a number that is not 0 end with.
+/// Returns the number of trailing zeros of a number that is not 0.
 fn trailing_zeros(mut value: u128) -> u32 {
     let mut zeros = 0;
     while value.is_multiple_of(10) {
@@ -212,7 +216,7 @@ fn trailing_zeros(mut value: u128) -> u32 {
     zeros
 }
 
-/// Writes all digits of a number.
+/// Writes all digits of a number, without an exponent.
 fn plainly(out: &mut Vec<u8>, mut value: u64) {
     let mut buffer = [0; 20];
     let mut at = buffer.len();
@@ -241,7 +245,8 @@ pub(super) fn wide(out: &mut Vec<u8>, negative: bool, magnitude: u128) {
     scale(out, start, zeros.into());
 }
 
-/// The digits and the number of zeros of an integer that is written with an exponent.
+/// Splits an integer written with an exponent into its digits and the number of zeros. Returns
+/// `None` if it has no exponent, or a negative one.
 pub(super) fn exponent(number: &[u8]) -> Option<(&[u8], usize)> {
     let at = number.iter().position(|&byte| byte == b'e')?;
     let zeros = str::from_utf8(&number[at + 1..]).ok()?.parse().ok()?;

@@ -1,9 +1,9 @@
-//! The stretch of a string that JSON takes as it is, eight bytes at a time.
+//! The search for the first byte of a string that JSON must escape, eight bytes at a time.
 
-/// Bytes in a word, and bits in a byte.
+/// Bytes per word; also bits per byte.
 const WORD: usize = 8;
 
-/// How many bytes come before the first that is a quote, a backslash or a control character.
+/// Returns the number of bytes before the first quote, backslash or control character.
 pub(super) fn len(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks::<WORD>();
     for (index, word) in words.iter().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn len(bytes: &[u8]) -> usize {
     if tail.is_empty() {
         return done;
     }
-    // The last eight bytes, of which those read before are known to be good.
+    // Read the last eight bytes; those that overlap the previous word contain nothing to escape.
     if let Some(word) = bytes.last_chunk::<WORD>() {
         let marks = marks(u64::from_le_bytes(*word));
         return if marks == 0 {
@@ -25,17 +25,17 @@ pub(super) fn len(bytes: &[u8]) -> usize {
             bytes.len() - WORD + first(marks)
         };
     }
-    // The zeros behind it are marked, too.
+    // The bit behind the tail bounds the result: the zero padding is marked as well.
     first(marks(word(tail)) | 1 << (tail.len() * WORD))
 }
 
-/// The first eight bytes as a number, the first the lowest; zeros where there are fewer.
+/// Returns the first eight bytes as a little-endian number, padded with zeros.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.first_chunk() {
         return u64::from_le_bytes(*word);
     }
     if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        // Where the two overlap, they agree.
+        // The two halves agree where they overlap.
         let high = u64::from(u32::from_le_bytes(*high)) << ((bytes.len() - 4) * 8);
         return u64::from(u32::from_le_bytes(*low)) | high;
     }
@@ -43,13 +43,14 @@ pub(super) fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, each)
 }
 
-/// The index of the first byte that is marked, if one is.
+/// Returns the index of the first marked byte; 8 if none is marked.
 fn first(marks: u64) -> usize {
     marks.trailing_zeros() as usize / WORD
 }
 
-/// Sets the highest bit of each byte that is a quote, a backslash or a control character, up to the
-/// first such byte; what is set above it means nothing, because the subtractions may borrow there.
+/// Sets the highest bit of each byte that is a quote, a backslash or a control character, up to and
+/// including the first such byte. The bits above it are not reliable, because the subtractions may
+/// borrow.
 fn marks(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; WORD]);
     const HIGHEST: u64 = ONES << 7;

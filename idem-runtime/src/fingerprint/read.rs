@@ -1,4 +1,4 @@
-//! What a recorded request is read by.
+//! Conversions of canonical JSON for reading and comparing recorded values.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use super::number::exponent;
 use super::plain;
 use super::text;
 
-/// The longest integer that is written out: every `u128` and `i128` is.
+/// The longest integer that is written out, in digits: enough for every `u128` and `i128`.
 const DIGITS: usize = 40;
 
-/// Canonical JSON with its integers written out, as a decoder into integers wants them: `1000` for
-/// `1e3`.
+/// Returns canonical JSON with its integers written out (`1000` for `1e3`), because a decoder of
+/// integer types accepts no exponent.
 pub(crate) fn with_plain_integers(canonical: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let mut copied = 0;
@@ -46,7 +46,7 @@ pub(crate) fn with_plain_integers(canonical: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The place behind the string that begins at `start`.
+/// Returns the position after the string that begins at `start`.
 fn behind_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     loop {
@@ -59,8 +59,9 @@ fn behind_string(json: &[u8], start: usize) -> usize {
     }
 }
 
-/// The canonical form of JSON text with the elements of each array sorted, if it has one: two texts
-/// with one such form differ at most in the order of their lists.
+/// Returns the canonical form of JSON text with the elements of each array sorted, or `None` if the
+/// text has no canonical form. Two texts with the same result differ at most in the order of array
+/// elements.
 pub(crate) fn without_order(json: &[u8]) -> Option<Vec<u8>> {
     let mut writer = Writer::new();
     text::write_sorted(&mut writer, json).ok()?;
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(one, without_order(br#"{"a":1,"b":[[3],[1,2]]}"#));
         assert_ne!(one, without_order(br#"{"a":1,"b":[[3],[1,2],[3]]}"#));
         assert_ne!(one, without_order(br#"{"a":2,"b":[[3],[1,2]]}"#));
-        // A parser into doubles would make them one.
+        // A parser that rounds to `f64` would treat them as equal.
         assert_ne!(
             without_order(b"[18446744073709551617,1]"),
             without_order(b"[1,18446744073709551616]")

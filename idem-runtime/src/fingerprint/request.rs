@@ -8,30 +8,41 @@ use serde::Serialize;
 use super::canonical::{Object, Writer};
 use crate::error::{Field, Invalid, Reason};
 
-/// The compared parameters of one call, by name: the object whose canonical form is hashed.
+/// Collects the compared parameters of one call: the object whose canonical form is hashed.
 ///
-/// As in a struct, an `Option` that is `None` is left out, so that a handler may gain an
-/// `Option` parameter without refusing retries begun before.
+/// A parameter that is an `Option` and `None` is left out, as in a struct. Therefore a handler may
+/// gain an `Option` parameter without refusing retries of earlier calls.
+///
+/// ```
+/// use idem_runtime::fingerprint::RequestFields;
+///
+/// let mut fields = RequestFields::new();
+/// fields.field("to", "acme")?;
+/// fields.field("cents", &1250)?;
+/// fields.field("memo", &None::<String>)?;
+/// assert_eq!(fields.into_canonical(), br#"{"cents":1250,"to":"acme"}"#);
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 pub struct RequestFields {
     writer: Writer,
     object: Object,
 }
 
 impl RequestFields {
-    /// No parameters yet.
+    /// Creates an object without parameters.
     pub fn new() -> Self {
         let mut writer = Writer::new();
         let object = writer.open();
         Self { writer, object }
     }
 
-    /// Adds a parameter; the order of calls does not matter.
+    /// Adds a parameter. The order of the calls does not matter.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming the parameter, when there is one of that name already or the value
-    /// is refused as by [`canonical_json`](super::canonical_json). The parameter is then left
-    /// out and the others stay.
+    /// [`Invalid`] of [`Field::Parameter`] if the object already has a parameter of this name, or
+    /// if [`canonical_json`](super::canonical_json) refuses the value. The refused parameter is
+    /// left out; the others stay.
     pub fn field<T: Serialize + ?Sized>(
         &mut self,
         name: &'static str,
@@ -54,7 +65,7 @@ impl RequestFields {
         }
     }
 
-    /// The canonical form of the object `{name: value, …}`.
+    /// Returns the canonical form of the object `{name: value, …}`.
     pub fn into_canonical(self) -> Vec<u8> {
         let Self { mut writer, object } = self;
         writer.sort(&object);
@@ -69,7 +80,7 @@ impl Default for RequestFields {
     }
 }
 
-/// The values may hold personal data and are not shown.
+/// Prints no values: they may be personal data.
 impl fmt::Debug for RequestFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestFields").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! From a `Serialize` value to canonical JSON.
+//! The `Serializer` of canonical JSON.
 
 use std::fmt::{Display, Write};
 
@@ -9,8 +9,8 @@ use super::compound::{Fields, List, Map, Struct};
 use super::fault::Fault;
 use super::number;
 
-/// The names of the structs by which `serde_json` hands its own types to a serializer, when
-/// its features `arbitrary_precision` and `raw_value` are on.
+/// The struct names by which `serde_json` passes its own types to a serializer if its features
+/// `arbitrary_precision` and `raw_value` are enabled.
 const NUMBER: &str = "$serde_json::private::Number";
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
@@ -19,7 +19,7 @@ impl Writer {
         self.out.extend_from_slice(b"null");
     }
 
-    /// Writes `{"variant":`, to which a value and `}` belong.
+    /// Writes `{"variant":`. The caller writes the value and the closing `}`.
     fn variant(&mut self, variant: &str) {
         self.out.push(b'{');
         self.string(variant);

@@ -1,14 +1,15 @@
-//! Sets, whose elements have no order of their own.
+//! Serialization of sets, whose elements have no order.
 
 use serde::ser::{Error, Serialize, SerializeSeq, Serializer};
 
 use super::canonical_json;
 
-/// Serializes a set as a list in an order that depends on its elements alone, for
+/// Serializes a set as a list whose order depends only on its elements. Use it by
 /// `#[serde(serialize_with = "idem_runtime::fingerprint::sorted")]`.
 ///
-/// A `HashSet` lists its elements in another order each time, even for equal sets, so that a retry
-/// with the same elements would be refused as another request. A `BTreeSet` needs nothing.
+/// A `HashSet` serializes its elements in a different order each time, even if the sets are equal.
+/// A retry with the same elements would be refused as a different request. A `BTreeSet` does not
+/// need this function.
 ///
 /// ```
 /// use std::collections::HashSet;
@@ -30,7 +31,8 @@ use super::canonical_json;
 ///
 /// # Errors
 ///
-/// The serializer's; or one of its own if an element has no canonical form.
+/// - A custom error of the serializer if an element has no canonical form.
+/// - Any error that the serializer itself returns.
 pub fn sorted<'a, C, S>(set: &'a C, serializer: S) -> Result<S::Ok, S::Error>
 where
     C: ?Sized,

@@ -1,4 +1,4 @@
-//! From JSON text to canonical JSON.
+//! The conversion of JSON text to canonical JSON.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::number::Decimal;
 use super::plain;
 use crate::error::Reason;
 
-/// How deep arrays and objects may nest in JSON text.
+/// The maximum nesting of arrays and objects in JSON text.
 const DEPTH_MAX: usize = 128;
 
 /// Writes the canonical form of JSON text.
@@ -16,7 +16,7 @@ pub(super) fn write(writer: &mut Writer, json: &[u8]) -> Result<(), Fault> {
     scan(writer, json, false)
 }
 
-/// The same with the elements of each array sorted.
+/// Writes the canonical form of JSON text with the elements of each array sorted.
 pub(super) fn write_sorted(writer: &mut Writer, json: &[u8]) -> Result<(), Fault> {
     scan(writer, json, true)
 }
@@ -54,7 +54,7 @@ impl<'a> Scanner<'a> {
         fault(self.at, message)
     }
 
-    /// The next byte that is no white space, which stays to be read.
+    /// Skips white space and returns the next byte without reading it.
     fn next(&mut self) -> Option<u8> {
         let rest = self.rest();
         let skipped = rest
@@ -65,14 +65,14 @@ impl<'a> Scanner<'a> {
         rest.get(skipped).copied()
     }
 
-    /// Reads `byte` if it is next.
+    /// Skips white space and reads `byte` if it is next. Returns whether it was.
     fn skip(&mut self, byte: u8) -> bool {
         let found = self.next() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    /// Reads a value; `depth` more levels may be entered.
+    /// Reads a value that may nest `depth` more levels.
     fn value(&mut self, writer: &mut Writer, depth: usize) -> Result<(), Fault> {
         match self.next() {
             Some(b'{') => self.object(writer, inner(depth)?),
@@ -215,7 +215,7 @@ impl<'a> Scanner<'a> {
             },
             _ => high,
         };
-        // What is still a surrogate here had no partner.
+        // A code that is still a surrogate has no partner.
         char::from_u32(code).ok_or_else(|| fault(start, "a lone surrogate"))
     }
 
@@ -237,7 +237,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// One level further in.
+/// Returns the depth that remains inside an array or object. Returns an error if none remains.
 fn inner(depth: usize) -> Result<usize, Fault> {
     let limit = DEPTH_MAX;
     depth

@@ -1,13 +1,13 @@
 //! Lower-case hexadecimal.
 
-/// Two digits a byte.
+/// Returns two hexadecimal digits for each byte.
 pub(crate) fn lower(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     push_lower(&mut text, bytes);
     text
 }
 
-/// The same, at the end of a text.
+/// Appends two hexadecimal digits for each byte to `text`.
 pub(crate) fn push_lower(text: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
@@ -16,7 +16,8 @@ pub(crate) fn push_lower(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Reads two digits a byte; `None` for anything else.
+/// Decodes two hexadecimal digits, in upper or lower case, into each byte. Returns `None` if the
+/// count is odd or a character is no hexadecimal digit.
 #[cfg(feature = "postgres")]
 pub(crate) fn read(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);

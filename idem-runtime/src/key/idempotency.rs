@@ -1,4 +1,4 @@
-//! The caller's token.
+//! The key that a caller sends with a request.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,14 +10,24 @@ use super::scope::Scope;
 use super::{hex, minter, text};
 use crate::error::{Field, Invalid, Reason};
 
-/// The caller's token for one intended effect: 1 to 255 characters, no control characters.
+/// Identifies one intended effect for a caller: 1 to 255 characters, no control characters.
 ///
-/// White space around the text is trimmed, by Unicode's `White_Space`; all else is kept byte
-/// for byte. A key may carry the [`Scope`] it is good for; one that was parsed carries none
-/// until [`scoped`](Self::scoped) or [`global`](Self::global) says so.
+/// Leading and trailing white space (Unicode `White_Space`) is trimmed; the rest is kept byte for
+/// byte. A key may carry the [`Scope`] it is valid in. A parsed key carries no scope until
+/// [`scoped`](Self::scoped) or [`global`](Self::global) sets one.
 ///
-/// A key can hold personal data, so it has no `Display`, and `Debug` shows only
+/// A key can hold personal data. Therefore it does not implement `Display`, and `Debug` prints only
 /// [`short_hash`](Self::short_hash).
+///
+/// ```
+/// use idem_runtime::{IdempotencyKey, Scope};
+///
+/// let key = " 8e03978e ".parse::<IdempotencyKey>()?.scoped(Scope::new("tenant-7")?);
+/// assert_eq!(key.as_str(), "8e03978e");
+/// assert!(IdempotencyKey::parse(None)?.is_none());
+/// assert!(IdempotencyKey::parse(Some(" ")).is_err());
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey {
     text: Box<str>,
@@ -25,20 +35,20 @@ pub struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// Reads a key that may be absent, such as a header.
+    /// Parses a key that may be absent, such as the value of a header.
     ///
-    /// Absent is `Ok(None)`. Present but blank is an error, not an absence: somebody meant to
-    /// send a key, and running without one would not be safe to retry.
+    /// Returns `Ok(None)` if `text` is `None`. A blank text is an error: the caller meant to send a
+    /// key, and a call without one is not safe to retry.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming [`Field::Key`] when the trimmed text is empty, longer than
-    /// [`KEY_MAX`] characters, or has a control character.
+    /// [`Invalid`] of [`Field::Key`] if the trimmed text is empty, is longer than [`KEY_MAX`]
+    /// characters, or contains a control character.
     pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
         text.map(str::parse).transpose()
     }
 
-    /// A key that the minter made, and whose text is therefore good.
+    /// Creates a key from text that [`encode`](minter::encode) returned, without checking it again.
     pub(super) fn minted(text: String, scope: Option<Scope>) -> Self {
         Self {
             text: text.into_boxed_str(),
@@ -46,7 +56,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// The same key in `scope`, whatever scope it carried before.
+    /// Sets the scope, replacing the one that the key carried.
     #[must_use]
     pub fn scoped(self, scope: Scope) -> Self {
         Self {
@@ -55,31 +65,41 @@ impl IdempotencyKey {
         }
     }
 
-    /// The same key in [`Scope::GLOBAL`]: every caller who sends this text means one effect.
+    /// Sets the scope to [`Scope::GLOBAL`]: all callers who send this text share one effect.
     #[must_use]
     pub fn global(self) -> Self {
         self.scoped(Scope::GLOBAL)
     }
 
-    /// The scope the key carries, if somebody has said one.
+    /// Returns the scope that the key carries, or `None` if it carries none.
     pub fn scope(&self) -> Option<&Scope> {
         self.scope.as_ref()
     }
 
-    /// The text, trimmed.
+    /// Returns the trimmed text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The key of a step inside a handler, or of one item of a batch.
+    /// Derives the key of a step inside a handler, or of one item of a batch.
     ///
-    /// The same key and label always give the same child, in the same scope. Its text is that
-    /// of the [`Minter`](super::Minter) over the three parts `child`, this key's text and the
-    /// label.
+    /// The same key and label always give the same child key, in the same scope. Its text is
+    /// encoded like that of [`Minter`](super::Minter), from three parts: `child`, the text of this
+    /// key, and the label.
+    ///
+    /// ```
+    /// use idem_runtime::IdempotencyKey;
+    ///
+    /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
+    /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
+    /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
+    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming [`Field::ChildLabel`] when the label is blank.
+    /// - [`Invalid`] of [`Field::ChildLabel`] if the label is blank.
+    /// - [`Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
     pub fn child(&self, label: &str) -> Result<Self, Invalid> {
         if text::is_blank(label) {
             return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
@@ -88,8 +108,8 @@ impl IdempotencyKey {
         Ok(Self::minted(text, self.scope.clone()))
     }
 
-    /// Stands in for the key in logs: the first 12 hexadecimal digits of the SHA-256 of its
-    /// text. The scope plays no part.
+    /// Returns the first 12 hexadecimal digits of the SHA-256 of the text, for logs. The scope is
+    /// not hashed.
     pub fn short_hash(&self) -> String {
         hex::lower(&Sha256::digest(self.text.as_bytes())[..6])
     }
@@ -98,7 +118,7 @@ impl IdempotencyKey {
 impl FromStr for IdempotencyKey {
     type Err = Invalid;
 
-    /// As [`IdempotencyKey::parse`], for text that is present.
+    /// Parses a key as [`IdempotencyKey::parse`] does.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
         text::check(Field::Key, text, KEY_MAX)?;

@@ -1,16 +1,16 @@
-//! The longest names and keys, in characters.
+//! Maximum lengths of names and keys, in characters.
 //!
-//! The same constants bound the input, the columns of the record and whatever is composed
-//! of both, so that no accepted key is cut or refused further down.
+//! The columns of the record and every value composed from these inputs are bounded by the same
+//! constants. Therefore an accepted key is never cut or refused by the database.
 
-/// The longest [`Namespace`](super::Namespace).
+/// Maximum length of a [`Namespace`](super::Namespace).
 pub const NAMESPACE_MAX: usize = 64;
 
-/// The longest [`Scope`](super::Scope).
+/// Maximum length of a [`Scope`](super::Scope).
 pub const SCOPE_MAX: usize = 255;
 
-/// The longest [`IdempotencyKey`](super::IdempotencyKey), after trimming.
+/// Maximum length of an [`IdempotencyKey`](super::IdempotencyKey), after trimming.
 pub const KEY_MAX: usize = 255;
 
-/// The longest name of an operation.
+/// Maximum length of an operation's name.
 pub const OPERATION_MAX: usize = 255;

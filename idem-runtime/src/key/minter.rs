@@ -1,4 +1,4 @@
-//! Keys from what names an effect in the business itself.
+//! Natural keys: keys derived from the values that identify an effect in the business.
 
 use sha2::{Digest, Sha256};
 
@@ -7,19 +7,19 @@ use super::scope::Scope;
 use super::{hex, text};
 use crate::error::{Field, Invalid, Reason};
 
-/// Makes keys from what identifies an effect in the business itself: a tenant and an order
-/// number, say.
+/// Derives keys from the values that identify an effect in the business, such as a tenant and an
+/// order number.
 ///
-/// The key is the SHA-256, in lower-case hexadecimal, of the number of parts followed by the
-/// parts, each preceded by its length in bytes. Count and lengths are 4 bytes, big-endian;
-/// parts are UTF-8 as given, neither trimmed nor normalised. So `("ab", "c")` and
-/// `("a", "bc")` are two keys, and the encoding will not change: keys made by one release
-/// are those of every other.
+/// The text of a key is a SHA-256 in lower-case hexadecimal. It hashes the number of parts, then
+/// each part preceded by its length in bytes. The count and the lengths are 4 bytes each,
+/// big-endian. The parts are hashed as UTF-8 without trimming or normalisation. So `("ab", "c")`
+/// and `("a", "bc")` give different keys. The encoding is stable: every release derives the same
+/// key from the same parts.
 #[derive(Debug)]
 pub enum Minter {}
 
 impl Minter {
-    /// Makes the key of `parts`, in [`Scope::GLOBAL`]: the parts already say whose it is.
+    /// Derives the key of `parts`, in [`Scope::GLOBAL`]: the parts already identify the tenant.
     ///
     /// ```
     /// use idem_runtime::key::Minter;
@@ -32,8 +32,10 @@ impl Minter {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming [`Field::KeyPart`] when a part is blank, or when there is no part:
-    /// an identity with a hole in it would be shared by all that lack the same part.
+    /// - [`Invalid`] of [`Field::KeyPart`] if there is no part, or a part is blank: requests that
+    ///   lack the same part would share a key.
+    /// - [`Invalid`] of [`Field::KeyPart`] if a part is longer than `u32::MAX` bytes, or of
+    ///   [`Field::Key`] if there are more than `u32::MAX` parts.
     pub fn mint(
         parts: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<IdempotencyKey, Invalid> {
@@ -43,7 +45,7 @@ impl Minter {
     }
 }
 
-/// The text of a minted key.
+/// Returns the text of the key of `parts`.
 pub(super) fn encode<P: AsRef<str>>(parts: &[P]) -> Result<String, Invalid> {
     if parts.is_empty() {
         return Err(Invalid::new(Field::KeyPart(0), Reason::Empty));

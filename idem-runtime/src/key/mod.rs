@@ -1,8 +1,8 @@
-//! Who asks for what: namespace, scope and key.
+//! The identity of a request: namespace, scope and key.
 //!
-//! All three are compared byte for byte, on every database: `Req-A` is not `req-a`, inner
-//! spaces count, and no Unicode normalisation is applied. The bounds in [`limits`] are the
-//! only ones: what passes here fits the record.
+//! All three are compared byte for byte on every database: `Req-A` is not `req-a`, inner spaces
+//! count, and Unicode is not normalised. [`limits`] holds the only length limits: a value that
+//! passes these checks fits the record.
 
 pub(crate) mod hex;
 mod idempotency;

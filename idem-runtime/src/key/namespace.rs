@@ -1,4 +1,4 @@
-//! A consumer's key space.
+//! The key space of one consumer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,19 +8,19 @@ use crate::error::{Field, Invalid, Reason};
 
 const ALLOWED: &str = "a-z, 0-9, - and _";
 
-/// The key space of one consumer: 1 to 64 of `a-z 0-9 - _`.
+/// The key space of one consumer: 1 to 64 characters of `a-z 0-9 - _`.
 ///
-/// Two namespaces never see each other's keys.
+/// Equal keys in two namespaces are different keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace(Cow<'static, str>);
 
 impl Namespace {
-    /// Checks a namespace that is known at run time.
+    /// Checks a namespace at run time.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming [`Field::Namespace`] when it is empty, longer than
-    /// [`NAMESPACE_MAX`] characters, or has a character other than `a-z 0-9 - _`.
+    /// [`Invalid`] of [`Field::Namespace`] if the name is empty, is longer than [`NAMESPACE_MAX`]
+    /// characters, or contains a character other than `a-z 0-9 - _`.
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = name.into();
         match fault(&name) {
@@ -29,7 +29,7 @@ impl Namespace {
         }
     }
 
-    /// A namespace from a literal, for constants.
+    /// Creates a namespace from a literal; usable in constants.
     ///
     /// ```
     /// use idem_runtime::key::Namespace;
@@ -39,8 +39,8 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// On a literal that [`Namespace::new`] would refuse; in a constant this is an error of
-    /// the compiler.
+    /// Panics if [`Namespace::new`] would refuse the literal. In a constant this is a compile
+    /// error.
     ///
     /// ```compile_fail,E0080
     /// use idem_runtime::key::Namespace;
@@ -65,7 +65,7 @@ impl Namespace {
         Self(Cow::Borrowed(name))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Whose keys these are.
+//! The tenant or principal that keys belong to.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,29 +9,38 @@ use super::limits::SCOPE_MAX;
 use super::{hex, text};
 use crate::error::{Field, Invalid};
 
-/// The tenant or principal whose keys these are: 1 to 255 characters, or [`Scope::GLOBAL`].
+/// The tenant or principal that keys belong to: 1 to 255 characters, or [`Scope::GLOBAL`].
 ///
-/// Two scopes of a namespace never see each other's keys. Use what stays the same when a
-/// caller's credentials are renewed (the account, not the token), and nothing that strangers
-/// share (an address behind which many sit).
+/// Equal keys in two scopes of a namespace are different keys. Use an identifier that stays the
+/// same when the caller's credentials are renewed (the account, not the token). Do not use an
+/// identifier that unrelated callers share (an IP address behind NAT).
 ///
-/// White space is kept as given. A scope that is blank or has control characters is refused:
-/// it is a tenant that somebody forgot to fill in.
+/// White space is kept as given. A blank scope is refused: it is usually a tenant id that was never
+/// filled in. Control characters are refused.
 ///
-/// A scope may name a person: `Debug` shows a hash of it.
+/// A scope may be personal data: `Debug` prints a hash of it.
+///
+/// ```
+/// use idem_runtime::Scope;
+///
+/// assert_eq!(Scope::new("tenant-7")?.as_str(), "tenant-7");
+/// assert!(Scope::new("").is_err());
+/// assert!(Scope::GLOBAL.is_global());
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope(Cow<'static, str>);
 
 impl Scope {
-    /// One scope for all callers, said on purpose; stored as the empty text.
+    /// The scope that all callers share; stored as the empty text.
     pub const GLOBAL: Self = Self(Cow::Borrowed(""));
 
-    /// Checks a scope.
+    /// Checks a scope at run time.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] naming [`Field::Scope`] when it is blank, longer than [`SCOPE_MAX`]
-    /// characters, or has a control character. Empty text is never taken for
+    /// [`Invalid`] of [`Field::Scope`] if the text is blank, is longer than [`SCOPE_MAX`]
+    /// characters, or contains a control character. Empty text is refused as well: it does not mean
     /// [`Scope::GLOBAL`].
     pub fn new(scope: impl Into<String>) -> Result<Self, Invalid> {
         let scope = scope.into();
@@ -39,17 +48,17 @@ impl Scope {
         Ok(Self(Cow::Owned(scope)))
     }
 
-    /// [`Scope::GLOBAL`].
+    /// Returns [`Scope::GLOBAL`].
     pub const fn global() -> Self {
         Self::GLOBAL
     }
 
-    /// Whether this is [`Scope::GLOBAL`].
+    /// Returns whether this is [`Scope::GLOBAL`].
     pub fn is_global(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text as it is stored: empty for [`Scope::GLOBAL`].
+    /// Returns the text as it is stored: empty for [`Scope::GLOBAL`].
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What may stand in `key =` and `scope =`.
+//! Types accepted by `key = expr`, `key = natural(..)` and `scope = expr`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,11 +9,12 @@ use super::idempotency::IdempotencyKey;
 use super::scope::Scope;
 use crate::error::Invalid;
 
-/// What may stand in `key = expr`.
+/// A type that is accepted in `key = expr`.
 ///
-/// Text, a key, a UUID (hyphenated, lower case); references to them; an `Option` of them,
-/// where `None` is no key; and what [`IdempotencyKey::parse`] and
-/// [`Minter::mint`](super::Minter::mint) return, whose error then is the call's.
+/// Implemented for text, keys, UUIDs (converted to hyphenated lower case), references to them, and
+/// an `Option` of them, where `None` means that the caller sent no key. Also implemented for the
+/// results of [`IdempotencyKey::parse`] and [`Minter::mint`](super::Minter::mint): an `Err` becomes
+/// the error of the call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an idempotency key",
     label = "not a key, text or a UUID",
@@ -22,11 +23,11 @@ use crate::error::Invalid;
     note = "to make a key from several values: `Minter::mint([tenant, order])`"
 )]
 pub trait KeySource {
-    /// The key, or `None` when the caller sent none.
+    /// Returns the key, or `None` if the caller sent none.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] when there is a key and it breaks a rule of [`IdempotencyKey`].
+    /// [`Invalid`] if the key breaks a rule of [`IdempotencyKey`], or if the source is an `Err`.
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid>;
 }
 
@@ -87,7 +88,7 @@ impl KeySource for Uuid {
     }
 }
 
-/// A part of `key = natural(..)`: anything `Display`.
+/// A type that is accepted as a part of `key = natural(..)`: any type that implements `Display`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a natural key",
     label = "not `Display`",
@@ -105,11 +106,11 @@ impl<T: fmt::Display + ?Sized> KeyPart for T {
     }
 }
 
-/// What may stand in `scope = expr`: text, a [`Scope`], references to them, and the result of
-/// [`Scope::new`].
+/// A type that is accepted in `scope = expr`: text, a [`Scope`], references to them, and the result
+/// of [`Scope::new`].
 ///
-/// Not an `Option`: whether "no tenant" means all callers or a fault is not the library's to
-/// guess.
+/// Not implemented for `Option`: an absent tenant can mean all callers or a fault, and the caller
+/// has to decide which.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a scope",
     label = "not a `Scope` or text",
@@ -118,11 +119,11 @@ impl<T: fmt::Display + ?Sized> KeyPart for T {
             among all callers"
 )]
 pub trait ScopeSource {
-    /// The scope.
+    /// Returns the scope.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] when it breaks a rule of [`Scope`].
+    /// [`Invalid`] if the text breaks a rule of [`Scope`], or if the source is an `Err`.
     fn scope(&self) -> Result<Scope, Invalid>;
 }
 

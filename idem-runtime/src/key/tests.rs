@@ -159,7 +159,7 @@ fn a_parsed_key_has_no_scope_until_one_is_said() {
 fn a_key_is_never_printed() {
     let shown = format!("{:?}", key("secret"));
     assert!(!shown.contains("secret"));
-    // The beginning of `printf secret | sha256sum`.
+    // The first 12 digits of `printf secret | sha256sum`.
     assert_eq!(key("secret").short_hash(), "2bb80d537b1d");
     assert!(shown.contains("2bb80d537b1d"));
     let refused = "secret\0"

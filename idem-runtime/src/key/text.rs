@@ -1,13 +1,15 @@
-//! The rule that scopes, keys and operation names share.
+//! The rule for the text of scopes, keys and operation names.
 
 use crate::error::{Field, Invalid, Reason};
 
-/// Accepts text that is not blank, has at most `limit` characters, and no control character.
+/// Checks that `text` is not blank, has at most `limit` characters, and contains no control
+/// character.
 pub(crate) fn check(field: Field, text: &str, limit: usize) -> Result<(), Invalid> {
     if is_blank(text) {
         return Err(Invalid::new(field, Reason::Empty));
     }
-    // Bytes bound characters from above, so most texts need not be counted.
+    // A text has at least as many bytes as characters: count characters only if the bytes exceed
+    // the limit.
     if text.len() > limit {
         let length = text.chars().count();
         if length > limit {
@@ -20,7 +22,7 @@ pub(crate) fn check(field: Field, text: &str, limit: usize) -> Result<(), Invali
     }
 }
 
-/// Empty, or only white space.
+/// Returns whether the text is empty or consists of white space.
 pub(super) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }

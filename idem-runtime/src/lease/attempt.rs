@@ -1,4 +1,4 @@
-//! What the body of a leased handler knows of its attempt.
+//! The handle that the body of a leased handler gets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use crate::error::Error;
 use crate::identity::Identity;
 use crate::record::AttemptId;
 
-/// One attempt at an effect outside the database: the handle that the body of a leased handler gets.
+/// One attempt at an effect outside the database: the handle that the body of a leased handler
+/// gets.
 ///
-/// Clones are handles to the same attempt, for tasks that the body starts.
+/// Clones refer to the same attempt; pass them to tasks that the body spawns.
 ///
 /// ```
 /// # #[cfg(all(feature = "macros", feature = "postgres"))]
@@ -46,16 +47,17 @@ struct Shared {
     in_doubt: AtomicBool,
 }
 
-/// What this process knows of the lease. By its own clock, and from before each request on: the
-/// database's lease lasts at least as long.
+/// What this process knows of the lease, by its own clock. Times count from before each statement
+/// was sent, so the lease in the database lasts at least as long.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
     pub(super) until: Instant,
-    /// Whether it is another attempt's, or could not be kept. That its time is over shows by `until`.
+    /// Whether another attempt owns the lease, or it could not be extended. A lease that has merely
+    /// run out is recognised by `until`.
     pub(super) is_lost: bool,
     /// When the next heartbeat is due.
     pub(super) due: Instant,
-    /// When the last heartbeat that succeeded was sent.
+    /// When the last successful heartbeat was sent.
     pub(super) given: Option<Instant>,
 }
 
@@ -65,7 +67,7 @@ impl Life {
     }
 }
 
-/// A sign of life that the body asks for, and where it wants the answer.
+/// A heartbeat that the body requested, with the channel for its result.
 pub(super) type Beat = oneshot::Sender<Result<(), Error>>;
 
 impl Attempt {
@@ -94,40 +96,42 @@ impl Attempt {
         }
     }
 
-    /// Names this attempt: random, and the fencing token of every write after the claim.
+    /// Returns the id of this attempt: random, and the fencing token of every write after the
+    /// claim.
     pub fn id(&self) -> AttemptId {
         self.shared.id
     }
 
-    /// Which attempt of the key it is, from 1. Above 1, an earlier one was released or lapsed, and its
-    /// effect may have happened in part.
+    /// Returns the number of this attempt of the key, from 1. If it is above 1, an earlier attempt
+    /// was released or lapsed, and its effect may have happened in part.
     pub fn number(&self) -> i32 {
         self.shared.number
     }
 
-    /// The key to give the external service: the same for every attempt of this key, made from
-    /// namespace, scope and key, and telling nothing of them. 36 characters in the form of a UUID,
-    /// fit for any provider's header.
+    /// Returns the key to send to the external service. It is the same for every attempt of this
+    /// key, and is a hash of namespace, scope and key that does not reveal them. It has 36
+    /// characters in the form of a UUID, so that it fits the idempotency header of every provider.
     pub fn external_key(&self) -> String {
         self.shared.identity.external_key("")
     }
 
-    /// As [`external_key`](Self::external_key), another for each of several external calls: a step's
-    /// name must not change while attempts of its key may still come.
+    /// Returns an external key as [`external_key`](Self::external_key) does, different for each
+    /// `step`. Use it if the body makes several external calls. The name of a step must not change
+    /// while further attempts of its key are possible.
     pub fn external_key_for(&self, step: &str) -> String {
         self.shared.identity.external_key(step)
     }
 
-    /// A sign of life, now: the lease lasts its whole length again. The library gives one at each
-    /// third of the lease by itself; call this before a step that must not be begun on a lease that is
-    /// somebody else's by now.
+    /// Sends a heartbeat now: the lease then lasts its whole length again. The library sends one at
+    /// each third of the lease. Call this before a step that must not start on a lost lease.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`]: stop, and begin no further effect. The database's, if it could not be
-    /// asked; the lease is as it was.
+    /// - [`Error::LeaseLost`] if the lease is lost or the run is over: stop, and start no further
+    ///   effect.
+    /// - Any error of the database. The lease is then as it was before.
     pub async fn heartbeat(&self) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        // Nobody gives signs of life for a run that is over, or lost.
+        // The receiver is gone if the run is over or the lease is lost.
         self.shared
             .beats
             .send(answer)
@@ -135,7 +139,7 @@ impl Attempt {
         answered.await.unwrap_or(Err(Error::LeaseLost))
     }
 
-    /// For how long the lease is surely this attempt's; zero once it is lost.
+    /// Returns how long the lease is certain to remain this attempt's; zero if it is lost.
     pub fn lease_left(&self) -> Duration {
         let life = *self.shared.life.borrow();
         if life.is_lost {
@@ -145,16 +149,17 @@ impl Attempt {
         }
     }
 
-    /// Whether the lease is lost: another attempt has it, or its time is over without a sign of life
-    /// that succeeded. It is true from the moment at which [`lease_left`](Self::lease_left) is zero.
+    /// Returns whether the lease is lost: another attempt owns it, or it ran out without a
+    /// successful heartbeat. Returns `true` from the moment at which
+    /// [`lease_left`](Self::lease_left) returns zero.
     ///
-    /// A process that stood still for longer than its lease may find it untouched: if the sign of life
-    /// that follows succeeds, the lease is this attempt's again.
+    /// A process that was suspended for longer than its lease may find that no other attempt took
+    /// it: if its next heartbeat succeeds, the lease is this attempt's again.
     pub fn is_lost(&self) -> bool {
         self.life().is_over()
     }
 
-    /// Ready once the lease is lost: the signal to stop, for a `select!` around long work.
+    /// Waits until the lease is lost. Use it in a `select!` to stop long work.
     pub async fn lost(&self) {
         let mut changes = self.shared.life.subscribe();
         loop {
@@ -162,14 +167,15 @@ impl Attempt {
             if life.is_over() {
                 return;
             }
-            // An error would mean that the sender is gone, and this handle has it.
+            // An error would mean that the sender was dropped, but `self` owns it.
             let _ = timeout_at(life.until, changes.changed()).await;
         }
     }
 
-    /// Says that the effect may have happened, and that the body cannot tell: if it now returns an
-    /// `Err` that is not recorded, or panics, the outcome is *unknown* and waits for reconciliation, instead of
-    /// being released for the next caller. Call it where the provider's answer is lost.
+    /// Records that the effect may have happened and that the body cannot tell. If the body then
+    /// panics, or returns an `Err` that is not recorded, the outcome becomes *unknown* and must be
+    /// settled by hand; otherwise the key would be released for the next caller. Call it if the
+    /// provider's answer was lost.
     pub fn outcome_unknown(&self) {
         self.shared.in_doubt.store(true, Ordering::SeqCst);
     }
@@ -182,7 +188,7 @@ impl Attempt {
         *self.shared.life.borrow()
     }
 
-    /// A heartbeat that was sent then has succeeded.
+    /// Stores a successful heartbeat that was sent at `given`.
     pub(super) fn live(&self, given: Instant, until: Instant, due: Instant) {
         self.shared.life.send_modify(|life| {
             (life.until, life.due) = (until, due);
@@ -190,7 +196,7 @@ impl Attempt {
         });
     }
 
-    /// The next heartbeat is due then.
+    /// Sets when the next heartbeat is due.
     pub(super) fn due(&self, due: Instant) {
         self.shared.life.send_modify(|life| life.due = due);
     }

@@ -1,4 +1,4 @@
-//! Signs of life, given by a task of its own while the body runs, or by another run's on its behalf.
+//! Heartbeats of a run, sent by its own task or together with those of another run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::store::CommitError;
 use crate::store::lease::{Due, Extended, LeaseBackend, LeaseSession as _};
 
-/// The task, ended on drop: with the run, also where that panics. Tasks that the body has started are
-/// told then: the lease is nobody's to count on any more.
+/// The heartbeat task of a run, aborted on drop, also if the run panics. The drop marks the lease
+/// as lost for tasks that the body spawned.
 pub(super) struct Beating<DB: LeaseBackend> {
     task: JoinHandle<()>,
     attempt: Attempt,
@@ -33,7 +33,7 @@ impl<DB: LeaseBackend> Drop for Beating<DB> {
     }
 }
 
-/// Starts to give signs of life.
+/// Starts the heartbeats of a run.
 pub(super) fn start<DB: LeaseBackend>(
     holder: &Holder<DB>,
     attempt: Attempt,
@@ -56,7 +56,8 @@ pub(super) fn start<DB: LeaseBackend>(
     }
 }
 
-/// At each third of the lease, or when the body asks, until the lease is lost.
+/// Sends a heartbeat at each third of the lease and whenever the body requests one, until the lease
+/// is lost.
 async fn beat<DB: LeaseBackend>(
     heartbeats: Arc<Heartbeats<DB>>,
     held: Held,
@@ -64,26 +65,26 @@ async fn beat<DB: LeaseBackend>(
 ) {
     let attempt = &held.attempt;
     while !attempt.life().is_lost {
-        // The sender is in the attempt's handle, and one of them is here.
+        // The channel stays open: `held.attempt` holds a sender.
         let beat = timeout_at(attempt.life().due, asked.recv()).await;
         let beat = beat.ok().flatten();
         let asked = Instant::now();
         if beat.is_some() {
-            // Whoever sends next carries it along.
+            // The next statement extends this lease as well, whichever run sends it.
             attempt.due(asked);
         } else if asked < attempt.life().due {
-            // Another run's statement has carried this one.
+            // A statement of another run has extended this lease.
             continue;
         }
         let answer = take_turn(&heartbeats, &held, asked, beat.is_some()).await;
         if let Some(beat) = beat {
-            // The body may have given the question up.
+            // The body may have stopped waiting for the answer.
             let _ = beat.send(answer);
         }
     }
 }
 
-/// Waits for whoever sends, and sends if that one did not carry this lease along.
+/// Waits until no other run is sending, then sends unless that statement has extended this lease.
 async fn take_turn<DB: LeaseBackend>(
     heartbeats: &Arc<Heartbeats<DB>>,
     held: &Held,
@@ -101,23 +102,26 @@ async fn take_turn<DB: LeaseBackend>(
     if life.is_lost {
         return Err(Error::LeaseLost);
     }
-    // The body is told of a heartbeat that was sent after it asked; else any that was sent will do.
+    // A heartbeat requested by the body must have been sent after the request; otherwise any
+    // successful one counts.
     let is_given = life.given.is_some_and(|given| given >= asked);
     if is_given || (!by_body && life.due > asked) {
         return Ok(());
     }
     let (heartbeats, held) = (Arc::clone(heartbeats), held.clone());
-    // In a task of its own: a run that ends takes its own task along, and not the others' heartbeats.
+    // Send in a separate task: if this run ends, its own task is aborted, but the heartbeats of the
+    // other runs must complete.
     let sent = tokio::spawn(async move {
         let answer = send(&heartbeats, &held).await;
         drop(turn);
         answer
     });
-    // It is cut off by the end of the runtime alone.
+    // The task fails only if the runtime shuts down.
     sent.await.unwrap_or(Err(Error::LeaseLost))
 }
 
-/// One statement for all leases of the table that are due, or will be soon; what came of this one.
+/// Extends all leases of the table that are due or will be soon, by one statement. Returns the
+/// result for this run's lease.
 async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Result<(), Error> {
     let now = Instant::now();
     let mut due: Vec<Held> = heartbeats.leases().values().cloned().collect();
@@ -137,7 +141,7 @@ async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Resu
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::Unavailable(sqlx::Error::PoolTimedOut.into())),
     };
-    // All that were sent together are due together again.
+    // Leases that were extended together get the same jitter, so that they are due together again.
     let factor = Uuid::new_v4().as_bytes()[0];
     let mut answer = Err(Error::LeaseLost);
     for held in &due {
@@ -152,7 +156,7 @@ async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Resu
     }
 }
 
-/// Tells one lease what became of its heartbeat.
+/// Stores the result of the statement for one lease.
 fn settle(held: &Held, sent: Option<&(Instant, Extended)>, factor: u8) -> Result<(), Error> {
     let (lease, attempt) = (held.lease.duration(), &held.attempt);
     let Some((sent, extended)) = sent else {
@@ -164,7 +168,8 @@ fn settle(held: &Held, sent: Option<&(Instant, Extended)>, factor: u8) -> Result
         return Ok(());
     }
     if extended.locked.contains(&attempt.id()) {
-        // Still this attempt's, if its time may be over: whoever would take it has to wait as well.
+        // The lease still belongs to this attempt, even if its time may be over: an attempt that
+        // takes it over needs the same row lock.
         attempt.due(Instant::now() + jittered(lease / 30));
         let locked = sqlx::Error::Protocol("another transaction has locked the record".to_owned());
         return Err(Error::Busy(locked.into()));
@@ -173,7 +178,7 @@ fn settle(held: &Held, sent: Option<&(Instant, Extended)>, factor: u8) -> Result
     Err(Error::LeaseLost)
 }
 
-/// Not given: try soon again, and until the end of the lease.
+/// Schedules a retry after a failed heartbeat. Marks the lease as lost if it has ended.
 fn failed(held: &Held) {
     let (life, now) = (held.attempt.life(), Instant::now());
     if now < life.until {
@@ -184,8 +189,8 @@ fn failed(held: &Held) {
     }
 }
 
-/// Until when to wait for an answer: the end of the lease. A process that stood still for longer than
-/// its lease may find it untouched all the same, and gets one more chance.
+/// Returns until when to wait for an answer: the end of the lease. A process that was suspended for
+/// longer than its lease gets one more try, because no other attempt may have taken it.
 fn bound(until: Instant, sent: Instant, lease: Duration) -> Instant {
     if sent < until {
         until
@@ -194,8 +199,9 @@ fn bound(until: Instant, sent: Instant, lease: Duration) -> Instant {
     }
 }
 
-/// Extends them, and says when that was asked for. Where all at once are refused for good, each is tried
-/// by itself: one record that cannot be written is not the others' fault.
+/// Extends the leases and returns when the statement was sent. If the statement for all of them
+/// fails with a permanent error, each lease is extended by itself, so that one record that cannot
+/// be written does not affect the others.
 async fn extend<DB: LeaseBackend>(
     heartbeats: &Heartbeats<DB>,
     due: &[Held],
@@ -219,7 +225,7 @@ async fn extend<DB: LeaseBackend>(
                 all.locked.extend(extended.locked);
             }
             Err(error) if error.is_retryable() => return Err(error),
-            // To be tried again until its lease ends.
+            // Treated as locked: retried until its lease ends.
             Err(_) => all.locked.extend([one.attempt.id()]),
         }
     }
@@ -245,7 +251,8 @@ async fn statement<DB: LeaseBackend>(lent: &mut Lent<DB>, due: &[Held]) -> Resul
     })
 }
 
-/// A tenth more or less, so that what was claimed together does not beat together for ever.
+/// Returns the time varied by up to a tenth, so that leases claimed together are not always due
+/// together.
 fn jittered(time: Duration) -> Duration {
     jittered_by(time, Uuid::new_v4().as_bytes()[0])
 }

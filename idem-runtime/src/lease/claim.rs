@@ -1,4 +1,4 @@
-//! Claiming a lease: ask, wait where that is wanted, and find a lost answer out.
+//! Claims a lease: waits if the policy says so, and resolves a lost answer.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use crate::store::lease::{LeaseBackend, Terms};
 use crate::store::leased;
 use crate::store::{Ask, CommitError};
 
-/// The pause before a lost answer is looked for again: 20 ms.
+/// The pause before a lost answer is looked up again: 20 ms.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A lease that is this attempt's.
+/// A lease that this attempt has claimed.
 pub(super) struct Claimed {
-    /// Which attempt of the key, from 1.
+    /// The number of this attempt of the key, from 1.
     pub(super) attempt: i32,
-    /// By this process's clock, at the latest.
+    /// When the lease ends, by this process's clock; never later than in the database.
     pub(super) until: Instant,
 }
 
 /// A claim whose answer was lost.
 struct Lost {
     error: sqlx::Error,
-    /// When it was sent: if it stands, its lease began no earlier.
+    /// When the claim was sent: if it was executed, its lease began no earlier.
     sent: Instant,
     deadline: Instant,
 }
 
-/// Claims; `Err` inside is what is the case instead.
+/// Claims the lease. Returns the decision if it is not to run the body.
 pub(super) async fn claim<DB: LeaseBackend>(
     pool: &Pool<DB>,
     request: &Request,
@@ -54,7 +54,8 @@ pub(super) async fn claim<DB: LeaseBackend>(
         if let Some(pause) = state.pause.take() {
             sleep(pause).await;
         }
-        // Moved to when a connection is there: waiting for one takes nothing off the lease.
+        // `once` moves this to the time at which it has a connection: waiting for one does not
+        // shorten the lease.
         let mut sent = Instant::now();
         let asked = once(pool, ask, &terms, &mut sent);
         let answer = match &lost {
@@ -70,7 +71,8 @@ pub(super) async fn claim<DB: LeaseBackend>(
                 let until = from + lease.duration();
                 return Ok(Ok(Claimed { attempt, until }));
             }
-            // While the transaction of a lost answer runs on, it holds the identity's lock.
+            // While the transaction of a lost answer is still running, it holds the identity's lock
+            // and the claim looks in flight.
             Ok(Err(decision)) if !may_wait(&decision, lost.as_ref(), request, state) => {
                 return Ok(Err(decision));
             }
@@ -111,7 +113,7 @@ async fn once<DB: LeaseBackend>(
     answer
 }
 
-/// Whether to ask again, because another attempt is in flight.
+/// Returns whether to try again because another attempt is in flight.
 fn may_wait(
     decision: &Decision,
     lost: Option<&Lost>,

@@ -1,4 +1,4 @@
-//! Waiting for the runs of this process.
+//! Counting, limiting and awaiting the leased runs of this process.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ static RUNS: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::ne
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// One run, counted while it lives.
+/// One run, counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Running(());
 
@@ -32,7 +32,7 @@ impl Running {
     }
 }
 
-/// What a call over a limit is refused with.
+/// Returns the error for a call over the limit.
 fn too_many(limit: usize) -> Error {
     Error::TooManyRuns {
         limit,
@@ -40,11 +40,15 @@ fn too_many(limit: usize) -> Error {
     }
 }
 
-/// Lets at most so many leased runs be under way in this process at once; there is no limit by default.
+/// Limits how many leased runs may be active in this process at once. By default there is no limit.
 ///
-/// A run counts until it has ended, also when its caller has gone: a limit on requests, further out, loses
-/// sight of it then. A call over the limit is refused with [`Error::TooManyRuns`] before it claims, and
-/// may be retried. Runs that are under way are not touched.
+/// A run counts until it has ended, even if its caller is gone; a limit on requests in front of the
+/// handler does not count it then. A call over the limit is refused with [`Error::TooManyRuns`]
+/// before it claims, and may be retried. Active runs are not affected.
+///
+/// ```
+/// idem_runtime::lease::set_max_concurrent(200);
+/// ```
 pub fn set_max_concurrent(runs: usize) {
     LIMIT.store(runs, Ordering::SeqCst);
 }
@@ -55,10 +59,10 @@ impl Drop for Running {
     }
 }
 
-/// Waits until no leased run is under way in this process, whoever its caller was.
+/// Waits until no leased run is active in this process.
 ///
-/// For a graceful shutdown: stop taking calls, wait for this (with a bound of your own), then let the
-/// runtime go. A run that is cut off all the same leaves its lease to lapse.
+/// For a graceful shutdown: stop accepting calls, wait for this future with a timeout of your own,
+/// then shut the runtime down. The lease of a run that is cut off then lapses.
 ///
 /// ```
 /// # async fn example() {
@@ -72,7 +76,7 @@ impl Drop for Running {
 /// ```
 pub async fn drain() {
     let mut runs = RUNS.subscribe();
-    // An error would mean that the sender is gone, and it is a static.
+    // An error would mean that the sender was dropped, but it is a static.
     let _ = runs.wait_for(|runs| *runs == 0).await;
 }
 
@@ -91,7 +95,7 @@ mod tests {
     use crate::policy::OnLapse;
     use crate::spec::Operation;
 
-    /// Polls once, and yields to no other task.
+    /// Polls the future once without yielding to other tasks.
     async fn is_pending<F: Future>(mut future: Pin<&mut F>) -> bool {
         poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
     }
@@ -107,7 +111,7 @@ mod tests {
             let call = pin!(NOTE.run_leased(&pool, &key, &1, body));
             assert!(is_pending(call).await);
         }
-        // The caller is gone, and on this one thread the run has not been polled.
+        // The caller is gone, and on a single thread the run was not polled yet.
         let mut draining = pin!(drain());
         assert!(is_pending(draining.as_mut()).await);
         draining.await;

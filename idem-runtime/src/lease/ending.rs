@@ -1,4 +1,4 @@
-//! Ending an attempt: one write under the fence, tried until it is known what became of it.
+//! Ends an attempt by one fenced write, retried until its outcome is known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,19 @@ use crate::store::lease::{LeaseBackend, Write};
 use crate::store::leased::write_fenced;
 use crate::store::{Ask, CommitError};
 
-/// An attempt's hold on its record.
+/// The attempt that holds a lease, with what it needs to end it.
 pub(super) struct Holder<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
     pub(super) heartbeats: Arc<Heartbeats<DB>>,
     pub(super) ask: Ask,
     pub(super) lease: Lease,
-    /// Of what it ends in, in microseconds.
+    /// The retention of the final record, in microseconds.
     pub(super) retention: i64,
 }
 
 impl<DB: LeaseBackend> Holder<DB> {
-    /// One write, on a connection that is closed unless it is known to be as it was.
+    /// Writes once. The connection is closed afterwards, unless it is known to be outside any
+    /// transaction.
     async fn write(&self, write: &Write<'_>) -> Result<(), CommitError> {
         let lent = self.heartbeats.ending().await;
         let mut lent = lent.map_err(CommitError::RolledBack)?;
@@ -43,11 +44,12 @@ impl<DB: LeaseBackend> Holder<DB> {
         done
     }
 
-    /// The same until it is done or lost, for as long as the lease is surely ours, and at least for
-    /// [`RESOLVE_WITHIN`]; heartbeats go on meanwhile. A lost answer is found out by writing again: what stands there already, by
-    /// this attempt and to the byte, is done.
+    /// Writes until the write is done or the lease is lost. Retries until the lease may end, and at
+    /// least for [`RESOLVE_WITHIN`]; heartbeats continue meanwhile. A lost answer is resolved by
+    /// writing again: if the record already holds the same bytes by this attempt, the write is
+    /// done.
     async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
-        // Once: signs of life that still go through must not move it for ever.
+        // Computed once: successful heartbeats must not extend it for ever.
         let deadline = (Instant::now() + RESOLVE_WITHIN).max(attempt.life().until);
         let mut lost = None;
         let mut pause = Duration::from_millis(2);
@@ -55,7 +57,8 @@ impl<DB: LeaseBackend> Holder<DB> {
             let failed = match timeout_at(deadline, self.write(write)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(CommitError::RolledBack(error))) => {
-                    // A connection that was inside a transaction is closed: the next may be fit.
+                    // A connection that was inside a transaction is closed; the next one may be
+                    // usable.
                     let unfit = matches!(error, Error::AlreadyInTransaction);
                     let lost = matches!(error, Error::LeaseLost);
                     if lost || !(unfit || error.is_retryable()) {
@@ -69,7 +72,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                 },
                 Err(_) => Error::Unavailable(sqlx::Error::PoolTimedOut.into()),
             };
-            // A pool that is closed answers at once, however late it is.
+            // A closed pool returns an error at once, so the timeout would never fire.
             if Instant::now() >= deadline || self.heartbeats.is_closed() {
                 return Err(lost.map_or(failed, |lost| Error::CommitUnknown(lost.into())));
             }
@@ -78,7 +81,7 @@ impl<DB: LeaseBackend> Holder<DB> {
         }
     }
 
-    /// What the body's result is recorded as, and what its caller gets.
+    /// Records the body's result and returns the answer for its caller.
     pub(super) async fn end<T, E>(
         &self,
         request: &Request,
@@ -109,7 +112,7 @@ impl<DB: LeaseBackend> Holder<DB> {
                     } else {
                         Change::Release
                     };
-                    // If it cannot be written the lease lapses; the body's own error stands.
+                    // If the write fails, the lease lapses; the answer is the body's own error.
                     let _ = self.persist(attempt, &own(change)).await;
                     return Answer::Failed(error);
                 };
@@ -129,7 +132,8 @@ impl<DB: LeaseBackend> Holder<DB> {
         }
     }
 
-    /// The body has panicked: what a lapse would come to, at once. If it cannot be written the lease lapses.
+    /// Ends the attempt of a body that panicked as if its lease had lapsed. If the write fails, the
+    /// lease lapses.
     pub(super) async fn panicked(&self, attempt: &Attempt) {
         let change = match self.lease.on_lapse() {
             OnLapse::Retry if !attempt.is_in_doubt() => Change::Release,
@@ -139,9 +143,10 @@ impl<DB: LeaseBackend> Holder<DB> {
         let _ = self.persist(attempt, &write).await;
     }
 
-    /// The body has come to its end and its record was not written. What the database will never take
-    /// (a result over its limits) is as one that cannot be encoded; of what was out of reach nobody may
-    /// say that the body did not run.
+    /// Returns the answer if the body ended and its record could not be written. If the database
+    /// will never accept the record (a result over its limits), the outcome is made unknown, as for
+    /// a result that cannot be encoded. If the database was out of reach, the answer is
+    /// [`Error::CommitUnknown`]: it must not claim that the body did not run.
     async fn unrecorded<T, E>(&self, attempt: &Attempt, error: Error) -> Answer<T, E> {
         match error {
             Error::LeaseLost | Error::CommitUnknown(_) => Answer::Refused(error),
@@ -155,7 +160,8 @@ impl<DB: LeaseBackend> Holder<DB> {
         }
     }
 
-    /// The body has come to its end and what it came to cannot be kept: nobody may run it again.
+    /// Makes the outcome unknown, because the body ended and its result cannot be stored: the body
+    /// must not run again.
     async fn doubt<T, E>(&self, attempt: &Attempt, refusal: Error) -> Answer<T, E> {
         let write = Write::own(Change::Doubt, self.ask.attempt_id, 0);
         let _ = self.persist(attempt, &write).await;

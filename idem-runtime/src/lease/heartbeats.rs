@@ -1,12 +1,13 @@
-//! The heartbeats of all leases that are kept in one pool's database.
+//! The heartbeats of all leases that are stored through one pool.
 //!
-//! They do not wait behind the bodies that hold the pool's connections: they have a connection of their
-//! own, opened by the pool's own options and hooks, at the first heartbeat. One statement extends all
-//! leases of a table that are due, or nearly so, and passes over a record that somebody has locked. A
-//! database in memory ends with its connections and has no other: there the pool's own are used.
+//! Heartbeats do not wait for bodies that hold the pool's connections. They use a separate
+//! connection, opened with the pool's options and hooks at the first heartbeat. One statement
+//! extends all leases of a table that are due or nearly due, and skips records that are locked. A
+//! database in memory exists only in its connections: there the pool's own are used.
 //!
-//! The end of a run is written through the pool, and through a second connection of the same kind where
-//! the pool has none free: what a body has done must not stay unrecorded for want of one.
+//! The end of a run is written through the pool or, if the pool has no connection free, through a
+//! second separate connection: the outcome of a body must not stay unrecorded because the pool is
+//! exhausted.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -31,27 +32,27 @@ use crate::record::AttemptId;
 use crate::store::Ask;
 use crate::store::lease::LeaseBackend;
 
-/// How long a run that ends waits for a connection of the pool before it takes the spare one as well:
-/// 50 milliseconds.
+/// How long the end of a run waits for a connection of the pool before it also tries the separate
+/// one: 50 milliseconds.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// See [the module](self). One for each pool that has a run under way.
+/// The heartbeats of one pool, as long as it has an active run; see [the module](self).
 pub(super) struct Heartbeats<DB: LeaseBackend> {
     pool: Pool<DB>,
-    /// One connection for heartbeats, and one for ends, so that neither waits for the other.
+    /// One connection for heartbeats and one for ends, so that neither waits for the other.
     beside: Beside<DB>,
     for_ends: Beside<DB>,
-    /// Whether another connection would be another database.
+    /// Whether a further connection would open a different database (SQLite in memory).
     is_irreplaceable: bool,
     leases: Mutex<HashMap<AttemptId, Held>>,
-    /// Whose statement is under way.
+    /// Held by the run whose statement is being sent.
     pub(super) turn: Arc<Turn<()>>,
 }
 
-/// A pool of one connection, made when it is first wanted.
+/// A pool of one connection, created at its first use.
 type Beside<DB> = OnceLock<Pool<DB>>;
 
-/// A lease that is held.
+/// A lease that an active run holds.
 #[derive(Clone)]
 pub(super) struct Held {
     pub(super) ask: Ask,
@@ -62,13 +63,15 @@ pub(super) struct Held {
 static KNOWN: Mutex<Vec<Weak<dyn Any + Send + Sync>>> = Mutex::new(Vec::new());
 
 impl<DB: LeaseBackend> Heartbeats<DB> {
-    /// Those of this pool: the same for all its clones, as long as one of its runs is under way.
+    /// Returns the heartbeats of this pool: the same for all its clones, as long as one of its runs
+    /// is active.
     pub(super) fn of(pool: &Pool<DB>) -> Result<Arc<Self>, Error> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| one.strong_count() > 0);
         let found = known.iter().filter_map(Weak::upgrade);
         let mut found = found.filter_map(|one| Arc::downcast::<Self>(one).ok());
-        // The options are a part of the pool itself, which is kept: no other pool's are there.
+        // The options are stored in the pool itself, which is kept alive: the same address means
+        // the same pool.
         if let Some(found) = found.find(|one| ptr::eq(one.pool.options(), pool.options())) {
             return Ok(found);
         }
@@ -89,7 +92,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the pool is closed: nothing is written from then on.
+    /// Returns whether the pool is closed: then nothing more is written.
     pub(super) fn is_closed(&self) -> bool {
         self.pool.is_closed()
     }
@@ -103,7 +106,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
             let options = options.min_connections(0).max_connections(1);
             let connect = self.pool.connect_options();
             let opened = options.connect_lazy_with(Clone::clone(&*connect));
-            // Whoever closes the pool means all that was opened for it.
+            // Closing the caller's pool also closes this one.
             let (closed, mut unused) = (self.pool.close_event(), opened.close_event());
             let ending = opened.clone();
             tokio::spawn(async move {
@@ -115,7 +118,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         })
     }
 
-    /// A connection for heartbeats.
+    /// Returns a connection for heartbeats.
     pub(super) async fn connection(&self) -> Result<Lent<DB>, Error> {
         if self.is_closed() {
             return Err(DB::fold(sqlx::Error::PoolClosed));
@@ -123,7 +126,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         Lent::from(self.open(&self.beside)).await
     }
 
-    /// A connection to write an end through.
+    /// Returns a connection for the end of a run.
     pub(super) async fn ending(&self) -> Result<Lent<DB>, Error> {
         let mut own = pin!(Lent::from(&self.pool));
         match timeout(PATIENCE, own.as_mut()).await {
@@ -134,7 +137,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
             Err(_) => {}
         }
         let mut spare = pin!(Lent::from(self.open(&self.for_ends)));
-        // Whichever is there first; one that fails leaves it to the other.
+        // Take the connection that is available first; if one fails, wait for the other.
         let mut failed = (false, false);
         poll_fn(|context| {
             if !failed.0

@@ -1,4 +1,4 @@
-//! Lease mode without the attribute: a function over a constant description.
+//! Lease mode without the attribute: methods of a constant [`Operation`].
 
 use std::pin::Pin;
 
@@ -18,11 +18,11 @@ use crate::replay::Replayable;
 use crate::spec::Operation;
 
 impl Operation {
-    /// Runs `body` under a lease on `key`, detached from the caller: dropped, this call no longer
-    /// waits, and the body goes on. Every later call gets the recorded result. See
-    /// [`lease`](crate::lease).
+    /// Runs `body` under a lease on `key`, in its own task: if this call is dropped, the body
+    /// continues. Every later call gets the recorded result. See [`lease`](crate::lease).
     ///
-    /// `request` is compared on a retry, and kept in the record. The body owns what it uses.
+    /// `request` is compared on a retry and stored in the record. The body must own the values that
+    /// it uses.
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -46,12 +46,15 @@ impl Operation {
     /// ```
     ///
     /// # Errors
-    /// The body's own error, after the key is released; or an [`Error`] of the library's by `From`.
-    /// [`Error::LeasePolicy`] if this operation has no lease; [`Error::FailurePolicy`] if it records
-    /// failures: that is [`Operation::run_leased_recording`]'s.
+    /// - The body's own error, after the key is released, or after the outcome is made unknown by
+    ///   [`Attempt::outcome_unknown`].
+    /// - Any [`Error`] of the library, converted by `From`.
+    /// - [`Error::LeasePolicy`] if the operation has no lease.
+    /// - [`Error::FailurePolicy`] if the operation records failures: call
+    ///   [`Operation::run_leased_recording`].
     ///
     /// # Panics
-    /// As the body does.
+    /// Panics if the body panics.
     pub async fn run_leased<K, Q, T, E, F, Fut>(
         &self,
         db: impl LeaseSource,
@@ -77,13 +80,13 @@ impl Operation {
             .await
     }
 
-    /// As [`Operation::run_leased`], and permanent failures are recorded and replayed.
+    /// Runs `body` as [`Operation::run_leased`] does. A permanent failure is recorded and replayed.
     ///
     /// # Errors
-    /// As [`Operation::run_leased`].
+    /// The errors of [`Operation::run_leased`], except [`Error::FailurePolicy`].
     ///
     /// # Panics
-    /// As the body does.
+    /// Panics if the body panics.
     pub async fn run_leased_recording<K, Q, T, E, F, Fut>(
         &self,
         db: impl LeaseSource,
@@ -132,8 +135,8 @@ impl Operation {
     }
 }
 
-/// Begins the body. Apart, because what polls it would have room on its own stack for every copy that is
-/// made on the way to the box.
+/// Creates the body's future on the heap. A separate function, because otherwise the future that
+/// polls it would reserve stack space for each copy made on the way to the box.
 #[inline(never)]
 fn boxed<F, Fut>(body: Box<F>, attempt: Attempt) -> Pin<Box<Fut>>
 where

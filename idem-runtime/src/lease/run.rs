@@ -1,4 +1,4 @@
-//! One leased call: claim, body, end, in a task that its caller only waits for.
+//! Runs one leased call (claim, body, end) in a task that its caller only waits for.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -34,7 +34,7 @@ pub struct LeasedCall<DB: LeaseBackend, T, E> {
     arrive: oneshot::Sender<Attempt>,
 }
 
-/// The attempt, once it has claimed. The body is not begun before.
+/// Receives the attempt after the claim. The body does not start before.
 pub struct Arrival(oneshot::Receiver<Attempt>);
 
 impl Arrival {
@@ -42,13 +42,13 @@ impl Arrival {
     pub async fn attempt(self) -> Attempt {
         match self.0.await {
             Ok(attempt) => attempt,
-            // There was none, and the body is about to be dropped.
+            // The claim failed, and the body is about to be dropped.
             Err(_) => std::future::pending().await,
         }
     }
 }
 
-/// A call of a leased handler, and where its body gets the attempt from. Nothing is sent yet.
+/// Creates a call of a leased handler, and the receiver of its attempt; sends nothing.
 pub fn leased<Db: LeaseSource, T, E>(
     db: Db,
     request: Request,
@@ -64,19 +64,20 @@ pub fn leased<Db: LeaseSource, T, E>(
     (call, Arrival(arrival))
 }
 
-/// The body, boxed.
+/// The boxed future of the body.
 type Body<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-/// Runs the call in a task of its own and waits for it; dropped, it no longer waits.
+/// Runs the call in its own task and waits for it. If the returned future is dropped, the task
+/// continues.
 ///
-/// The body is boxed before anything else: what is handed on from here is a pointer, however much the
-/// body holds across its awaits, and a small stack is enough.
+/// The body is boxed first: from here on only a pointer is moved, so that a body with a large state
+/// does not need a large stack.
 ///
 /// # Errors
-/// The body's own error, or a refusal of the library's.
+/// The body's own error, or an [`Error`] of the library, converted by `From`.
 ///
 /// # Panics
-/// As the body does.
+/// Panics if the body panics.
 pub fn run<DB, T, E, F>(
     call: LeasedCall<DB, T, E>,
     body: F,
@@ -97,7 +98,7 @@ where
     E: Send + 'static,
 {
     let contract = call.contract;
-    // Counted before the task is first polled: whoever drains must wait for it too.
+    // Counted before the task is first polled, so that `drain` waits for it as well.
     let running = match Running::enter() {
         Ok(running) => running,
         Err(refusal) => return Err(refused(call.request, refusal, &contract)),
@@ -106,19 +107,20 @@ where
     match tokio::spawn(detached.in_current_span()).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => {
-            // Said to the task that ran, and said again to the one that waits.
+            // The thread-local variable was set in the task that ran; set it for the task that
+            // waits.
             replay::failed(error.recorded_at());
             Err(error.into_inner())
         }
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime shuts down, and the lease lapses.
+            // The runtime is shutting down, and the lease lapses.
             Err(_) => Err(contract.lift(Error::LeaseLost)),
         },
     }
 }
 
-/// A call that is not let in.
+/// Emits the event of a call that is refused before it claims. Returns the refusal.
 fn refused<T, E>(mut request: Request, refusal: Error, contract: &Contract<T, E>) -> E {
     request.begun(0);
     request.tell("refused", None, Some(&refusal));
@@ -171,12 +173,12 @@ async fn answer<DB: LeaseBackend, T, E>(
         beats,
     );
     let beating = beat::start(&holder, attempt.clone(), asked);
-    // Refused by a body that does not ask for it, which then runs without.
+    // The receiver is dropped if the body does not use the attempt; the body runs all the same.
     let _ = arrive.send(attempt.clone());
     let ended = match caught(body).await {
         Ok(result) => {
             let end = holder.end(request, &attempt, result, contract);
-            // A result's own code runs here, when it is encoded.
+            // Encoding runs the result's own `Serialize`, which may panic.
             caught(pin!(end)).await
         }
         Err(panic) => Err(panic),
@@ -194,11 +196,11 @@ async fn answer<DB: LeaseBackend, T, E>(
     }
 }
 
-/// What the future comes to, or its panic.
+/// Returns the output of the future, or its panic.
 async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     poll_fn(|context| {
         let poll = || Pin::new(&mut future).poll(context);
-        // After a panic it is not polled again.
+        // After a panic the future is not polled again.
         match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),
@@ -207,7 +209,7 @@ async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn A
     .await
 }
 
-/// What the call asks for, checked.
+/// Checks the call and computes its identity.
 fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Holder<DB>, Error> {
     let operation = *request.operation();
     let name = request.name().clone();
@@ -215,7 +217,7 @@ fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Ho
         operation: name.clone(),
         leased: false,
     })?;
-    // A lease is taken on a key: an optional one that is absent has none to take.
+    // A lease needs a key, even if the operation's key is optional.
     let identity = request
         .settle()?
         .cloned()

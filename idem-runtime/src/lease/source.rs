@@ -1,4 +1,4 @@
-//! From what a caller passes to where a lease is kept.
+//! Converts the database argument of a leased call to a pool.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use sqlx::Pool;
 
 use crate::store::LeaseBackend;
 
-/// Where a leased handler keeps its lease: a `&Pool`. Sealed.
+/// The database argument of a leased handler: a `&Pool`. Sealed.
 ///
-/// A pool and nothing less: the run is detached from its caller, writes from tasks of its own, and
-/// outlives any transaction.
+/// It must be a pool: the run is detached from its caller, writes from its own tasks, and outlives
+/// any transaction.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot keep a lease",
     label = "pass `&pool`",

@@ -1,8 +1,8 @@
-//! The one decision: what a sighting of the store means for a request.
+//! Decides what a call does next, from the state of the store at one moment.
 //!
-//! Every path asks here: before the transaction and in it, after a rival's win, after a lost
-//! COMMIT, while waiting, and in the plain store. The classic fault of this field is a fast path
-//! that skipped the comparison.
+//! Every path uses this decision: before the transaction and inside it, after losing to a competing
+//! attempt, after a lost COMMIT, while waiting, and in the raw store. Therefore no fast path can
+//! skip the comparison of requests.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,51 +12,52 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, without_order};
 use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::record::{AttemptId, Record, Status, Timestamp};
 
-/// What the store showed at one moment.
+/// The state of the store at one moment.
 #[derive(Debug)]
 pub(crate) struct Sighting {
     /// The record, if there is one.
     pub(crate) record: Option<Record>,
-    /// What came of asking for the identity's lock.
+    /// The result of trying to lock the identity.
     pub(crate) lock: Lock,
     /// That moment, by the database's clock.
     pub(crate) now: Timestamp,
 }
 
-/// What came of asking for the identity's lock.
+/// The result of trying to lock the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lock {
-    /// It is this attempt's.
+    /// This attempt holds the lock.
     Granted,
-    /// Another attempt has it.
+    /// Another attempt holds the lock.
     Refused,
-    /// An attempt further out in the very same transaction has it.
+    /// An outer attempt in the same transaction holds the lock.
     Nested,
-    /// It was not asked for: this is a mere look.
+    /// The lock was not tried, because the store was only read.
     NotAsked,
-    /// It was asked for outside any transaction, where it means nothing.
+    /// The lock was tried outside a transaction, where it has no effect.
     NoTransaction,
 }
 
-/// What is asked of a sighting.
+/// The request that the state of the store is compared with.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
-    /// The namespace, part of every fingerprint.
+    /// The namespace, which is part of every fingerprint.
     pub(crate) namespace: &'a str,
-    /// The operation now called.
+    /// The operation that is called.
     pub(crate) operation: &'a str,
-    /// The canonical JSON of the request; `None` if the operation compares none.
+    /// The canonical JSON of the request, or `None` if the operation compares no requests.
     pub(crate) request: Option<&'a [u8]>,
-    /// Its fingerprint by this build's own version, if that is known already.
+    /// Its fingerprint of version [`FINGERPRINT_VERSION`], if already computed.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// How a record past its retention is read.
     pub(crate) expiry: Expiry,
-    /// Who asks for a lease; `None` in atomic mode, which takes no lapsed lease over.
+    /// The attempt that requests a lease, or `None` in atomic mode, where lapsed leases are not
+    /// taken over.
     pub(crate) lessee: Option<Lessee>,
 }
 
 impl fmt::Debug for Question<'_> {
-    /// Shows no request.
+    /// Prints no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Question")
             .field("operation", &self.operation)
@@ -64,50 +65,54 @@ impl fmt::Debug for Question<'_> {
     }
 }
 
-/// An attempt that asks for a lease.
+/// An attempt that requests a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lessee {
-    /// That attempt: a lease that carries it is its own, by a claim whose answer was lost.
+    /// The attempt. A lease with this id is its own: the answer of an earlier claim was lost.
     pub(crate) attempt_id: AttemptId,
-    /// What it makes of a lapsed lease.
+    /// How a lapsed lease is handled.
     pub(crate) on_lapse: OnLapse,
 }
 
-/// What the sighting means.
+/// The next step of the call.
 #[derive(Debug)]
 pub enum Decision {
     /// Run the body.
     Run {
-        /// The spent record whose place the new one takes, if any.
+        /// The attempt of the reclaimable record to replace, if there is one.
         replaces: Option<AttemptId>,
         /// The number of the attempt, from 1.
         attempt: i32,
     },
-    /// Take a lapsed lease over, and run the body.
+    /// Take over a lapsed lease and run the body.
     TakeOver {
-        /// The attempt whose lease it was.
+        /// The attempt whose lease lapsed.
         lapsed: AttemptId,
         /// The number of the new attempt.
         attempt: i32,
     },
-    /// Make a lapsed lease unknown, and say so.
+    /// Make a lapsed lease unknown and return [`Error::OutcomeUnknown`].
     Lapse(Box<Record>),
-    /// Run the body: the lease is this attempt's already.
+    /// Run the body: this attempt already holds the lease.
     Held {
         /// The number of the attempt.
         attempt: i32,
     },
-    /// Answer with the recorded result.
+    /// Return the recorded result.
     Replay(Box<Record>),
-    /// Answer with the recorded failure.
+    /// Return the recorded failure.
     ReplayFailure(Box<Record>),
-    /// Refuse: in flight, mismatch, nested, unknown.
+    /// Refuse the call: in flight, mismatch, nested, or unknown outcome.
     Refuse(Error),
 }
 
-/// Decides. In order: a record past a strict retention counts as absent; then mismatch, completed,
-/// failed, unknown, live or lapsed lease, which only a lessee does something about; and without a
-/// record, or with a released one of the same request: nested, lock refused, fresh.
+/// Decides, in this order:
+///
+/// 1. A record past its retention counts as absent if the operation has strict expiry.
+/// 2. Otherwise the record decides: mismatch, completed, failed, unknown, live lease, lapsed lease.
+///    Only an attempt that requests a lease acts on a lapsed one.
+/// 3. Without a record, or with a released record of the same request, the lock decides: nested,
+///    refused, or run.
 pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     let Sighting { record, lock, now } = sighting;
     let mut spent = None;
@@ -135,8 +140,8 @@ pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
     }
 }
 
-/// Whether a record counts as absent, for its retention is over. A lease and an unknown outcome have
-/// none.
+/// Returns whether a record counts as absent because its retention is over. Leases and unknown
+/// outcomes have no retention.
 fn has_expired(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
     match record.status {
         Status::Completed | Status::Failed | Status::Released => {
@@ -149,9 +154,9 @@ fn has_expired(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
     }
 }
 
-/// What a record says; `None` if its key was given back for this very request. A released record is
-/// compared as every other: an earlier attempt may have shown its request to a provider, under the
-/// key that all attempts share.
+/// Returns the decision of a record, or `None` if the key was released and the request is the same.
+/// A released record is compared like any other: an earlier attempt may have sent its request to a
+/// provider under the external key that all attempts share.
 fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Option<Decision> {
     match mismatch(&record, question) {
         Ok(None) => {}
@@ -167,8 +172,8 @@ fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Opti
     })
 }
 
-/// A lease, live or lapsed. At its very end it has lapsed: `locked_until` is the first moment that is
-/// not its owner's.
+/// Decides on a lease. At `locked_until` itself the lease has lapsed: that is the first moment that
+/// does not belong to its owner.
 fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decision {
     let left = record
         .locked_until
@@ -186,7 +191,7 @@ fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decis
             },
             OnLapse::Unknown => Decision::Lapse(Box::new(record)),
         },
-        // Without an end (no schema of ours) it is held for ever, and not up for grabs.
+        // A lease without `locked_until` (impossible in our schema) counts as live for ever.
         _ => Decision::Refuse(Error::InFlight {
             retry_after: left.map_or(DEFAULT_RETRY_AFTER, |left| {
                 retry_after(now.since(record.created_at), left)
@@ -195,14 +200,15 @@ fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decis
     }
 }
 
-/// When to ask again for a key that an attempt of this age holds: after as long again as it has run,
-/// from [`DEFAULT_RETRY_AFTER`] to [`MAX_RETRY_AFTER`], and no later than its lease may lapse. The
-/// lease says how long a silent owner is waited for, not how long the work takes.
+/// Returns when to retry a key that an attempt of this age holds: the age again, but at least
+/// [`DEFAULT_RETRY_AFTER`], at most [`MAX_RETRY_AFTER`], and no later than its lease may lapse. The
+/// length of the lease does not tell how long the work takes, only how long a silent owner is
+/// waited for.
 pub(super) fn retry_after(age: Duration, left: Duration) -> Duration {
     age.clamp(DEFAULT_RETRY_AFTER, MAX_RETRY_AFTER).min(left)
 }
 
-/// What a caller is told of a record whose outcome is unknown.
+/// Returns the error for a record whose outcome is unknown.
 pub(crate) fn unknown(record: &Record) -> Error {
     Error::OutcomeUnknown {
         operation: record.operation.clone(),
@@ -211,8 +217,8 @@ pub(crate) fn unknown(record: &Record) -> Error {
     }
 }
 
-/// How the request differs from the recorded one, if it does. Compared by the algorithm that the
-/// record names.
+/// Returns how the request differs from the recorded one, or `None` if it is the same. Both are
+/// hashed by the algorithm of the record.
 fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>, Error> {
     let submitted = match question.request {
         Some(request) => Some(submitted(record.fingerprint_version, question, request)?),
@@ -220,8 +226,8 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     };
     let same_request = match (record.fingerprint, submitted) {
         (Some(recorded), Some(submitted)) => recorded == submitted,
-        // Compared only if both sides hash: an operation that stopped or began comparing keeps its
-        // old keys.
+        // Compare only if both sides have a hash: an operation that began or stopped comparing
+        // keeps its earlier keys.
         (None, _) | (_, None) => true,
     };
     if record.operation == question.operation && same_request {
@@ -241,7 +247,7 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
     Ok(Some(mismatch))
 }
 
-/// The fingerprint of what is asked, by the algorithm of a version.
+/// Returns the fingerprint of the submitted request by the algorithm of `version`.
 fn submitted(version: i16, question: Question<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
     match question.fingerprint {
         Some(fingerprint) if version == FINGERPRINT_VERSION => Ok(fingerprint),

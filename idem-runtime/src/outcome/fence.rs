@@ -1,8 +1,9 @@
-//! The fence: what a lease's record may become, from what, and by whom.
+//! The fencing rule: which changes of a lease's record are allowed, from which status, and for
+//! which attempt.
 //!
-//! Every write after a claim is one conditional UPDATE. Its condition is written here once: the store
-//! in memory asks [`Change::permits`], the databases' statements are made from [`Change::from`] and
-//! [`Change::wants_lapsed`], and the model checker explores the very same function.
+//! Every write after a claim is one conditional UPDATE, and its condition is defined here. The
+//! store in memory calls [`Change::permits`]; the statements of the databases are built from
+//! [`Change::from`] and [`Change::wants_lapsed`]; the model checker explores the same function.
 //!
 //! | change | from | to | by |
 //! |---|---|---|---|
@@ -10,12 +11,12 @@
 //! | complete, fail | in progress, unknown | completed, failed | its attempt |
 //! | release | in progress | released | its attempt |
 //! | doubt | in progress | unknown | its attempt |
-//! | lapse | in progress, lapsed | unknown, or released under `retry` | whoever sees it |
+//! | lapse | in progress, lapsed | unknown, or released under `retry` | any caller or operator |
 //! | take over | in progress, lapsed | in progress, of a new attempt | the new attempt |
-//! | settle | unknown | completed, failed, released | whoever found the outcome out |
+//! | settle | unknown | completed, failed, released | an operator |
 //!
-//! *By its attempt* is equality of the random `attempt_id`: a late owner finds another's there, and
-//! so it does after the outcome was settled, or the lapsed lease released, without it.
+//! *Its attempt* means that the random `attempt_id` is equal. A late owner finds a different id if
+//! another attempt took over, if the outcome was settled, or if its lapsed lease was released.
 
 use crate::policy::OnLapse;
 use crate::record::{AttemptId, Record, Status, Timestamp};
@@ -23,32 +24,33 @@ use crate::record::{AttemptId, Record, Status, Timestamp};
 /// A change of a lease's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
-    /// A sign of life.
+    /// A heartbeat extends the lease.
     Extend,
     /// The body succeeded.
     Complete,
-    /// The body failed for good.
+    /// The body failed permanently.
     Fail,
-    /// The body failed, and may be run again.
+    /// The body failed and may run again.
     Release,
-    /// The body failed, and said that its effect may have happened.
+    /// The body failed and reported that its effect may have happened.
     Doubt,
     /// The lease lapsed, under `on_lapse = "unknown"`.
     Lapse,
-    /// The lease lapsed, under `on_lapse = "retry"`, and nobody takes it over now.
+    /// The lease lapsed under `on_lapse = "retry"`, and no attempt takes it over now.
     LapseReleased,
-    /// The lease lapsed, under `on_lapse = "retry"`.
+    /// An attempt takes over a lease that lapsed under `on_lapse = "retry"`.
     #[cfg_attr(
         not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
         allow(dead_code, reason = "the store in memory asks the record itself")
     )]
     TakeOver,
-    /// An unknown outcome was found out: completed, failed, or never happened (released).
+    /// The outcome of an unknown record was found out: completed, failed, or never happened
+    /// (released).
     Settle(Status),
 }
 
 impl Change {
-    /// What a lapse that nobody takes over comes to under this policy.
+    /// Returns the change that a lapsed lease gets under this policy if no attempt takes it over.
     #[cfg_attr(
         not(feature = "memory"),
         allow(
@@ -63,7 +65,7 @@ impl Change {
         }
     }
 
-    /// The statuses that it may be made from.
+    /// Returns the statuses from which the change is allowed.
     pub(crate) const fn from(self) -> &'static [Status] {
         match self {
             Self::Extend
@@ -77,7 +79,7 @@ impl Change {
         }
     }
 
-    /// The status that it makes.
+    /// Returns the status after the change.
     pub(crate) const fn to(self) -> Status {
         match self {
             Self::Extend | Self::TakeOver => Status::InProgress,
@@ -89,13 +91,13 @@ impl Change {
         }
     }
 
-    /// Whether the lease must have lapsed, by the database's clock.
+    /// Returns whether the change requires that the lease has lapsed, by the database's clock.
     pub(crate) const fn wants_lapsed(self) -> bool {
         matches!(self, Self::Lapse | Self::LapseReleased | Self::TakeOver)
     }
 
-    /// Whether it may be made of this record, where `seen` is the attempt that the writer is, or whose
-    /// record it saw.
+    /// Returns whether the change is allowed on this record. `seen` is the writer's own attempt, or
+    /// the attempt of the record that the writer read.
     #[cfg_attr(
         not(feature = "memory"),
         allow(

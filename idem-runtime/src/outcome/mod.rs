@@ -1,4 +1,4 @@
-//! What asking the store comes to.
+//! The outcome of looking a key up in the store.
 
 mod decide;
 mod fence;

@@ -1,4 +1,4 @@
-//! The decision, without a database.
+//! Tests of the decision without a database.
 
 use std::time::Duration;
 
@@ -347,7 +347,7 @@ fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
                 }
                 other => panic!("{other:?}"),
             }
-            // The fence draws the line at the same microsecond.
+            // The fencing rule has its boundary at the same microsecond.
             for change in [Change::TakeOver, Change::Lapse] {
                 assert_eq!(change.permits(&held, id, NOW), !live);
             }

@@ -1,4 +1,4 @@
-//! The outcome of asking the plain store, raw or typed.
+//! The outcome of `begin` in the raw store, with raw or typed values.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,60 +8,61 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::failure::StoredFailure;
 
-/// What [`begin`](crate::store::Bound::begin) found. `C` is the claim, `Req` and `Res` the request
-/// and result types (JSON values in the raw store).
+/// The outcome of [`begin`](crate::store::Bound::begin). `C` is the claim, `Req` and `Res` are the
+/// types of request and result (JSON values in the raw store).
 ///
-/// On the wire it is told apart by `kind`; the claim and the recorded request stay at home.
+/// The serialized form has a field `kind`, and leaves out the claim and the recorded request.
 ///
-/// `Debug` shows neither claim nor request nor what was recorded: it may be another caller's.
+/// `Debug` prints neither the claim nor the request nor the recorded values: they may belong to
+/// another caller.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[must_use = "a fresh claim must be committed, failed, or its transaction rolled back"]
 pub enum Outcome<C, Req, Res> {
-    /// Nobody has used the key: run, then end the claim.
+    /// The key is unused: run the effect, then end the claim.
     Fresh(#[serde(skip)] C),
     /// Another attempt is running.
     InFlight {
-        /// When to ask again.
+        /// How long to wait before a retry; serialized in milliseconds.
         #[serde(rename = "retry_after_ms", serialize_with = "milliseconds")]
         retry_after: Duration,
     },
     /// The result of an earlier attempt.
     PriorResult {
-        /// That result.
+        /// The recorded result.
         value: Res,
     },
     /// The permanent failure of an earlier attempt.
     PriorError {
-        /// That failure.
+        /// The recorded failure.
         error: StoredFailure,
     },
-    /// The key was used for something else.
+    /// The key was used for a different request.
     Mismatch(TypedMismatch<Req>),
 }
 
 /// The same key with a different request.
 ///
-/// The recorded request is kept out of `Debug` and of the wire: it may hold another caller's data.
+/// `Debug` and the serialized form leave out the recorded request: it may belong to another caller.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct TypedMismatch<Req> {
     /// The operation that claimed the key.
     pub recorded_operation: String,
-    /// The operation now called.
+    /// The operation that is called.
     pub submitted_operation: String,
-    /// The recorded request, if the operation keeps requests. One that no longer decodes is still a
-    /// mismatch.
+    /// The recorded request, if the operation records requests. It is `Some(Err(..))` if the
+    /// recorded request no longer decodes.
     #[serde(skip)]
     pub recorded_request: Option<Result<Req, Error>>,
-    /// Whether the recorded request was too large to be kept.
+    /// Whether the recorded request was too large to store.
     #[serde(skip)]
     pub recorded_request_too_large: bool,
     /// The recorded fingerprint, lower-case hex.
     pub recorded_hash: Option<String>,
     /// The submitted fingerprint, lower-case hex.
     pub submitted_hash: Option<String>,
-    /// Whether the two requests hold the same elements and differ only in the order of a list; see
+    /// Whether the two requests have the same elements and differ only in the order of a list; see
     /// [`Mismatch`](crate::error::Mismatch::differs_in_order_only).
     #[serde(skip)]
     pub differs_in_order_only: bool,

@@ -1,4 +1,4 @@
-//! What `#[derive(Failure)]` calls: from an error to its stored form and back.
+//! The functions that `#[derive(Failure)]` calls to convert an error to its stored form and back.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use crate::failure::StoredFailure;
 use crate::failure::given_up::is_given_up;
 use crate::fingerprint::{canonical_json, canonical_text};
 
-/// An error whose message and cause can be stored: any [`std::error::Error`].
+/// An error whose message and cause can be stored. Implemented for every [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a permanent `{Self}` is recorded with its message and cause, and it does not implement `std::error::Error`",
     label = "with thiserror: `#[derive(Debug, thiserror::Error)]`, and `#[error(\"…\")]` above each variant"
@@ -29,20 +29,20 @@ impl<E: std::error::Error> Described for E {
     }
 }
 
-/// The texts of an error on their way into the record.
+/// The texts of an error that the record will hold.
 pub struct Description {
     message: String,
     cause: Option<String>,
     given_up: bool,
 }
 
-/// What the error says of itself.
+/// Returns the message and the cause of an error.
 pub fn described<E: Described>(error: &E) -> Description {
     error.description()
 }
 
 impl Description {
-    /// The whole failure.
+    /// Adds the class and the fields to the texts.
     pub fn failure(self, class: &str, data: Value) -> StoredFailure {
         StoredFailure {
             class: class.to_owned(),
@@ -54,11 +54,12 @@ impl Description {
     }
 }
 
-/// The name under which the JSON text of a field stands for it, where a [`Value`] would not hold it as
-/// it is: an integer beyond 64 bits.
+/// The member name of an object that holds the JSON text of a field. It is used if a [`Value`]
+/// would not hold the field exactly, such as an integer beyond 64 bits.
 const TEXT: &str = "$json";
 
-/// A field of a permanent variant: anything `Serialize` and `DeserializeOwned`.
+/// A field of a permanent variant. Implemented for every type that is `Serialize` and
+/// `DeserializeOwned`.
 #[diagnostic::on_unimplemented(
     message = "a field of a permanent failure is recorded and read back, and `{Self}` is not both `Serialize` and `DeserializeOwned`",
     label = "add `#[derive(serde::Serialize, serde::Deserialize)]`, or keep in the field what a retry needs of it"
@@ -89,7 +90,8 @@ impl<T: Serialize + DeserializeOwned> FailureField for T {
     }
 }
 
-/// Whether a value holds all that its text says, and will not be taken for a text itself.
+/// Returns whether a value is equal to its JSON text and would not be mistaken for an object that
+/// holds JSON text.
 fn is_all_of(value: &Value, text: &str) -> bool {
     let holds = match (canonical_text(text.as_bytes()), canonical_json(value)) {
         (Ok(text), Ok(value)) => text == value,
@@ -98,7 +100,7 @@ fn is_all_of(value: &Value, text: &str) -> bool {
     holds && text_of(value).is_none()
 }
 
-/// What stands in the place of a field, if it is its text.
+/// Returns the JSON text of a field if the value holds the field as text.
 fn text_of(value: &Value) -> Option<&Value> {
     value
         .as_object()
@@ -106,13 +108,13 @@ fn text_of(value: &Value) -> Option<&Value> {
         .and_then(|members| members.get(TEXT))
 }
 
-/// The two ways of a field's type, asked for once.
+/// The encoder and the decoder of a field's type.
 pub struct Field<T> {
     encode: fn(&T) -> Option<Value>,
     decode: fn(&Value) -> Option<T>,
 }
 
-/// The field of this type.
+/// Returns the encoder and the decoder of a field's type.
 pub fn field<T: FailureField>() -> Field<T> {
     Field {
         encode: T::encode,
@@ -121,31 +123,31 @@ pub fn field<T: FailureField>() -> Field<T> {
 }
 
 impl<T> Field<T> {
-    /// The field as JSON, if it can be that.
+    /// Encodes the field. Returns `None` if JSON cannot represent it.
     pub fn encode(self, value: &T) -> Option<Value> {
         (self.encode)(value)
     }
 
-    /// The field of this name; one that is absent is read as `null`.
+    /// Decodes the field of this name. An absent field is decoded from `null`.
     pub fn named(self, failure: &StoredFailure, name: &str) -> Option<T> {
         let fields = failure.data.as_object()?;
         (self.decode)(fields.get(name).unwrap_or(&Value::Null))
     }
 
-    /// The field at this place, likewise.
+    /// Decodes the field at this index. An absent field is decoded from `null`.
     pub fn listed(self, failure: &StoredFailure, place: usize) -> Option<T> {
         let fields = failure.data.as_array()?;
         (self.decode)(fields.get(place).unwrap_or(&Value::Null))
     }
 }
 
-/// Whether two values of an enum are of one variant.
+/// Returns whether two values of an enum have the same variant.
 pub fn same_variant<E>(one: &E, other: &E) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-/// The fields under their names. If one of them cannot be JSON, the failure has none, and would come
-/// back with its message alone: it is not recorded.
+/// Collects named fields into an object. Returns `null` if JSON cannot represent one of them: the
+/// failure then does not decode to the same variant, and is not recorded.
 pub fn named<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     fields
         .into_iter()
@@ -154,7 +156,7 @@ pub fn named<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
         .map_or(Value::Null, Value::Object)
 }
 
-/// The fields in their order, likewise.
+/// Collects unnamed fields into an array, or returns `null` as [`named`] does.
 pub fn listed<const N: usize>(fields: [Option<Value>; N]) -> Value {
     fields
         .into_iter()
@@ -162,7 +164,7 @@ pub fn listed<const N: usize>(fields: [Option<Value>; N]) -> Value {
         .map_or(Value::Null, Value::Array)
 }
 
-/// What the variant for replayed failures holds: a [`StoredFailure`], boxed or not.
+/// The field type of the variant for replayed failures: a [`StoredFailure`], boxed or not.
 #[diagnostic::on_unimplemented(
     message = "the variant for replayed failures holds what was stored, and `{Self}` is no `StoredFailure`",
     label = "write `idem_runtime::StoredFailure`, or a `Box` of it"
@@ -194,13 +196,13 @@ impl HoldsStored for Box<StoredFailure> {
     }
 }
 
-/// The two ways of what the variant holds, asked for once.
+/// The conversions between the field of the variant for replayed failures and a [`StoredFailure`].
 pub struct Replays<T> {
     stored: fn(&T) -> StoredFailure,
     held: fn(StoredFailure) -> T,
 }
 
-/// What the variant of this type holds.
+/// Returns the conversions of a field of this type.
 pub fn replayed<T: HoldsStored>() -> Replays<T> {
     Replays {
         stored: T::stored,
@@ -209,12 +211,12 @@ pub fn replayed<T: HoldsStored>() -> Replays<T> {
 }
 
 impl<T> Replays<T> {
-    /// The failure that is held.
+    /// Returns the failure that the variant holds.
     pub fn stored(self, held: &T) -> StoredFailure {
         (self.stored)(held)
     }
 
-    /// The failure to hold.
+    /// Converts a failure to the variant's field.
     pub fn held(self, failure: StoredFailure) -> T {
         (self.held)(failure)
     }

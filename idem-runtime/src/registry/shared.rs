@@ -1,13 +1,14 @@
-//! Operations that several handlers have.
+//! The check that no operation is shared by several handlers.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Handler;
 
-/// Several handlers have one operation: a key of the one would be answered with the result of the other.
+/// Several handlers share an operation: a key used with one handler would replay the result of
+/// another.
 ///
-/// Nothing has been called and nothing was written. Give each handler an `operation` of its own.
+/// No handler was called and nothing was written. Give each handler an `operation` of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOperations {
     operations: Vec<SharedOperation>,
@@ -42,7 +43,7 @@ impl fmt::Display for SharedOperations {
 
 impl std::error::Error for SharedOperations {}
 
-/// One operation, and the handlers that have it.
+/// One operation, and the handlers that share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOperation {
     namespace: &'static str,
@@ -67,7 +68,7 @@ impl SharedOperation {
     }
 }
 
-/// Groups handlers by what a record is compared by.
+/// Groups handlers by namespace and operation, and returns the groups of two or more as an error.
 pub(super) fn check(
     handlers: impl Iterator<Item = &'static Handler>,
 ) -> Result<(), SharedOperations> {

@@ -1,8 +1,8 @@
-//! Whether the `Err` of a call is a recorded one.
+//! Distinguishes replayed failures from first ones.
 //!
-//! A handler's error type is its user's, and a recorded failure comes back as the very value that it
-//! was: nothing in it can say that it is a replay. So the call says it beside its result, in a
-//! variable of the thread, to whoever polls it at that moment.
+//! The error type belongs to the user, and a replayed failure is equal to the first one: the value
+//! cannot carry the information that it is a replay. Therefore the call stores it in a thread-local
+//! variable, and [`ReplayableCall`], which polls the call, reads it there.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -14,22 +14,23 @@ use super::Replayable;
 use crate::record::Timestamp;
 
 thread_local! {
-    /// When the failure was recorded that the last call to end has replayed.
+    /// When the failure was recorded that the last finished call returned; `None` if that was no
+    /// replay.
     static RECORDED_AT: Cell<Option<Timestamp>> = const { Cell::new(None) };
 }
 
-/// Says of a call that ends in an `Err` when that was recorded; `None` if it is no replay.
+/// Stores when the failure that a call returns was recorded, or `None` if it is no replay.
 pub(crate) fn failed(recorded_at: Option<Timestamp>) {
     RECORDED_AT.set(recorded_at);
 }
 
-/// Tells a replayed failure from a first one.
+/// Distinguishes a replayed failure from a first one.
 pub trait ReplayExt: Future + Sized {
-    /// Returns a call's error as a [`Replayable`] too, for a handler with `failures = "record"`: whoever
-    /// counts declined payments need not count a replay twice.
+    /// Wraps the error of a call in a [`Replayable`] as well, for a handler with
+    /// `failures = "record"`. Metrics of declined payments can then leave replays out.
     ///
-    /// It goes directly around the call, of a generated handler or of
-    /// [`Operation::run`](crate::Operation::run) and its kin.
+    /// Call it directly on the future of a generated handler, of
+    /// [`Operation::run`](crate::Operation::run) or of one of its variants.
     ///
     /// ```
     /// use idem_runtime::{Replayable, ReplayExt as _};
@@ -45,8 +46,8 @@ pub trait ReplayExt: Future + Sized {
     /// }
     /// ```
     ///
-    /// With the feature `axum-core`, `Replayable<E>` is a response where `E` is, and bears
-    /// `Idempotent-Replayed: true` where it is a replay.
+    /// With the feature `axum-core`, `Replayable<E>` implements `IntoResponse` if `E` does; the response
+    /// of a replay has the header `Idempotent-Replayed: true`.
     fn replayable<T, E>(self) -> ReplayableCall<Self>
     where
         Self: Future<Output = Result<T, E>>,
@@ -61,7 +62,7 @@ pub trait ReplayExt: Future + Sized {
 impl<F: Future> ReplayExt for F {}
 
 pin_project! {
-    /// The call of [`ReplayExt::replayable`].
+    /// The future that [`ReplayExt::replayable`] returns.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct ReplayableCall<F> {
@@ -89,7 +90,7 @@ where
     }
 }
 
-/// The thread's variable, lent to one call while it is polled.
+/// Exchanges the thread-local variable with the value of one call while that call is polled.
 struct Watch<'a> {
     own: &'a mut Option<Timestamp>,
     others: Option<Timestamp>,
@@ -137,7 +138,7 @@ mod tests {
             async {
                 let inner = call(at).replayable().await;
                 assert_eq!(inner.map_err(|error| error.recorded_at()), Err(at));
-                // Of its own accord, after a failure of another's.
+                // The outer error is not a replay, although the inner call replayed one.
                 Err::<(), _>("failed")
             }
             .replayable()

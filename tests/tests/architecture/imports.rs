@@ -1,4 +1,4 @@
-//! Which modules of the crate a source file names.
+//! Finds the modules of the crate that a source file names.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +7,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ItemMod, ItemUse, UseTree};
 
-/// The items of the crate's root that `text` names, in `use` or in place, through `crate::` or
-/// `super::`, in whatever nesting. `file` is where it stands below `src`.
+/// Returns the root items of the crate that `text` names, in `use` or in a path, through `crate::`
+/// or `super::`, at any nesting. `file` is its path below `src`.
 pub(crate) fn of(file: &Path, text: &str) -> BTreeSet<String> {
     read(file, text).found
 }
@@ -29,7 +29,7 @@ fn read(file: &Path, text: &str) -> Names {
     seen
 }
 
-/// The module that a file is.
+/// Returns the module path of a file.
 fn place(file: &Path) -> Vec<String> {
     let mut place: Vec<String> = file
         .with_extension("")
@@ -49,7 +49,7 @@ struct Names {
 }
 
 impl Names {
-    /// Notes what a path of these segments leads to, if it begins in this crate.
+    /// Records the target of a path with these segments, if it begins in this crate.
     fn note(&mut self, path: &[String]) {
         let mut from: Vec<String> = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -97,7 +97,7 @@ impl Names {
         before.pop();
     }
 
-    /// What a macro is given is no syntax yet: paths are read from its tokens.
+    /// Macro arguments are not parsed: paths are read from their tokens.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut points = 0;
@@ -153,11 +153,11 @@ impl<'ast> Visit<'ast> for Names {
     }
 
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {
-        // Documentation may point anywhere.
+        // Documentation may link to any module.
     }
 
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {
-        // Says who may import, and imports nothing.
+        // A visibility restriction imports nothing.
     }
 }
 

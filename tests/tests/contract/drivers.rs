@@ -1,4 +1,4 @@
-//! What is a matter of one database or its driver.
+//! The laws of a single database or its driver.
 
 use idem_runtime::Error;
 use idem_runtime::store::{Outcome, Session};
@@ -57,7 +57,7 @@ async fn a_duplicate_refused_early_leaves_a_sqlite_transaction_able_to_write() {
     assert!(matches!(outcome, Outcome::InFlight { .. }), "{outcome:?}");
     drop(held);
     SqliteWal::rollback(&mut first).await;
-    // Nobody has committed since: its snapshot is still the newest.
+    // No other session has committed since: its snapshot is still current.
     let claim = claim(&store, &mut second, &key("k"), &json!(1)).await;
     let mut bound = store.in_transaction(&mut second).unwrap();
     bound.commit(claim, &json!("done")).await.unwrap();
@@ -65,7 +65,8 @@ async fn a_duplicate_refused_early_leaves_a_sqlite_transaction_able_to_write() {
     expect_replay(&store, &mut first, &key("k"), &json!(1), &json!("done")).await;
 }
 
-/// Keeps a claim past its rollback; what another connection is told meanwhile, and afterwards.
+/// Keeps a claim after its rollback. Returns whether another connection can claim the key before
+/// the kept claim is dropped, and after.
 async fn claim_kept_past_its_rollback<S: Subject>() -> [bool; 2] {
     let (subject, store) = (S::fresh().await, store());
     let (mut first, mut second) = (subject.connect().await, subject.connect().await);

@@ -1,4 +1,4 @@
-//! The store's own futures, dropped at every await.
+//! The store's own futures, dropped at every await point.
 
 use idem_runtime::Error;
 use idem_runtime::store::Outcome;
@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::subject::{PAY, Subject, expect_replay, key, record, store};
 
-/// Several rounds: an answer that is there before it is asked for leaves nothing to drop in between.
+/// Several rounds: if an answer arrives before it is awaited, there is no await point at which to
+/// drop.
 fn rounds() -> impl Iterator<Item = (u32, Cut)> {
     (0..4).flat_map(|round| CUTS.map(|when| (round, when)))
 }
@@ -21,7 +22,7 @@ pub(crate) async fn a_begin_dropped_anywhere_opens_no_transaction<S: Subject>() 
             let key = key(&format!("{round}-{when:?}-{polls}"));
             let mut bound = store.in_connection(&mut conn);
             let ended = cut(bound.begin(&key, PAY, &json!(1)), polls, when).await;
-            // An error that nobody waited for may be told to whoever asks next (sqlx on MySQL).
+            // The driver may report an unread error to the next statement (sqlx on MySQL).
             let _ = store.in_connection(&mut conn).get(&key).await;
             record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("done")).await;
             let mut other = subject.connect().await;

@@ -1,4 +1,4 @@
-//! How long a record lives, by the database's clock.
+//! The retention of a record, by the database's clock.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) async fn under_strict_expiry_an_expired_record_is_replaced<S: Subject
     record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("old")).await;
     for attempt in 2..4 {
         subject.age(RETENTION + Duration::from_mins(1)).await;
-        // Another request: the old one is as good as absent.
+        // A different request is accepted: the old record counts as absent.
         let request = json!(attempt);
         record::<S, _, _>(&store, &mut conn, &key, &request, &json!("new")).await;
         expect_replay(&store, &mut conn, &key, &request, &json!("new")).await;
@@ -51,7 +51,8 @@ pub(crate) async fn under_strict_expiry_a_live_record_replays<S: Subject>() {
     let (subject, store, key) = (S::fresh().await, store().strict_expiry(), key("k"));
     let mut conn = subject.connect().await;
     record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("old")).await;
-    // An hour of its life is left, whatever the clock of this process says.
+    // An hour of its retention is left by the database's clock; the clock of this process does not
+    // matter.
     subject
         .age(RETENTION.saturating_sub(Duration::from_hours(1)))
         .await;
@@ -96,7 +97,7 @@ pub(crate) async fn a_retention_has_bounds<S: Subject>() {
     let refused = store().retention(found).unwrap_err();
     let limit = MAX_RETENTION;
     assert_eq!(refused.reason(), &Reason::TooLongTime { limit, found });
-    // The longest is stored, and the shortest too.
+    // The longest and the shortest retention are stored.
     let mut conn = subject.connect().await;
     for retention in [MAX_RETENTION, Duration::from_micros(1)] {
         let store = store().retention(retention).unwrap();

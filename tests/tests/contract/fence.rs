@@ -1,4 +1,4 @@
-//! The fence: what a lease's record may become, by whom. Every status, every write, on every store.
+//! The fence: every status and every write, on every store.
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::{Record, Status};
@@ -34,7 +34,7 @@ const STATUSES: [Status; 5] = [
     Status::Released,
 ];
 
-/// From which statuses an owner's write changes the record.
+/// Returns whether an owner's write changes a record in this status.
 fn changes(act: Act, from: Status) -> bool {
     match act {
         Act::Extend | Act::Release | Act::LeaveUnknown => from == Status::InProgress,
@@ -42,7 +42,7 @@ fn changes(act: Act, from: Status) -> bool {
     }
 }
 
-/// What it makes.
+/// Returns the status after the write.
 fn makes(act: Act) -> Status {
     match act {
         Act::Extend => Status::InProgress,
@@ -71,7 +71,7 @@ async fn act<C: LeaseSession>(
     }
 }
 
-/// Brings the record into a status, by its owner.
+/// Brings the record into a status by a write of its owner.
 async fn bring<C: LeaseSession>(
     bound: &mut Bound<'_, C, Value, Value>,
     owner: &StoreLease,
@@ -83,7 +83,7 @@ async fn bring<C: LeaseSession>(
         .expect("it owns the record");
 }
 
-/// What a write could have changed.
+/// Returns the columns that a write could have changed.
 fn face(record: &Record) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         record.status,
@@ -114,7 +114,8 @@ pub(crate) async fn an_owner_writes_only_over_its_own_attempt_and_only_from_wher
                 done.unwrap_or_else(|error| panic!("{by:?} from {from:?}: {error}"));
                 assert_eq!(after.status, makes(by), "{by:?} from {from:?}");
             } else {
-                // The same once more, as after a lost answer, is no error; another payload is.
+                // Repeating the same write, as after a lost answer, succeeds; another payload is
+                // refused.
                 let repeated = makes(by) == from && !matches!(by, Act::Complete | Act::Fail);
                 let lost = matches!(done, Err(Error::LeaseLost));
                 assert!(
@@ -147,7 +148,7 @@ pub(crate) async fn a_slow_owner_writes_nothing_over_the_next_owners_record<S: L
             let after = read(&mut conn).await;
             assert_eq!(face(&after), face(&before), "{by:?} over {to:?}");
         }
-        // A new round: as if nobody had ever asked.
+        // A new round, as if the key had never been used.
         subject.clear().await;
     }
 }

@@ -1,4 +1,4 @@
-//! What a record is found by.
+//! The identity of a record.
 
 use idem_runtime::error::{Field, Invalid, Reason};
 use idem_runtime::key::limits::{KEY_MAX, NAMESPACE_MAX, OPERATION_MAX, SCOPE_MAX};
@@ -147,7 +147,7 @@ pub(crate) async fn a_name_is_not_blank_and_has_no_control_characters<S: Subject
         assert!(IdempotencyKey::parse(Some(operation)).is_err());
         assert!(Scope::new(operation).is_err());
     }
-    // Nothing of all this was claimed.
+    // None of these keys was claimed.
     let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.commit(claim, &json!("done")).await.unwrap();

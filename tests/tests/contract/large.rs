@@ -1,4 +1,4 @@
-//! Requests that are too large to be kept.
+//! Requests that are too large to store.
 
 use idem_runtime::Error;
 use idem_runtime::policy::OnLapse;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::subject::{LeaseSubject, PAY, key, read, record, store, terms};
 
-/// The canonical text of `kept` has as many bytes, and that of `lost` one more.
+/// The canonical text of `kept` has exactly this many bytes, and that of `lost` one more.
 const LIMIT: usize = 16;
 
 fn kept() -> Value {
@@ -37,7 +37,7 @@ pub(crate) async fn a_request_that_is_too_large_is_kept_as_its_hash_alone_and_ne
         assert_eq!(found.request_too_large, !is_kept);
         assert!(found.fingerprint.is_some());
         assert_eq!(subject.view().await, (is_kept, !is_kept));
-        // It is compared all the same, and the mismatch says what it has.
+        // The request is still compared, and the mismatch contains the hashes.
         let mut bound = store.in_connection(&mut conn);
         let other = bound
             .begin_leased(&key("k"), PAY, &json!(1), terms(OnLapse::Unknown))

@@ -1,4 +1,4 @@
-//! Lease mode on the plain store: who gets a lease, and what becomes of it.
+//! Lease mode on the raw store: which attempt gets a lease, and how it ends.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ pub(crate) async fn a_released_lease_is_the_next_callers_and_counts_on<S: LeaseS
         let found = read(&mut conn).await;
         assert_eq!((found.status, found.attempt), (Status::Released, number));
     }
-    // An atomic attempt may have it as well, and the number goes on.
+    // An atomic attempt may claim the key as well, with the next number.
     record::<S, _, _>(&store, &mut conn, &key("k"), &json!(1), &json!("done")).await;
     assert_eq!(read(&mut conn).await.attempt, 4);
     assert_eq!(subject.count().await, 1);
@@ -317,7 +317,7 @@ pub(crate) async fn one_of_many_rivals_gets_the_lease<S: LeaseSubject>() {
     }
 }
 
-/// All of them at once, in one task.
+/// Runs all of them concurrently in one task.
 async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = futures.map(|future| Some(Box::pin(future))).collect();
     let mut done = Vec::new();

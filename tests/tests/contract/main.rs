@@ -1,4 +1,4 @@
-//! One contract for every store: each law is written once and stamped for each database.
+//! One contract for every store: each law is written once and instantiated for each database.
 
 mod drivers;
 mod dropped;
@@ -127,7 +127,7 @@ stamp! {
     memory: Memory,
 }
 
-/// Makes a module of tests for each database that keeps leases.
+/// Makes a module of tests for each database that supports leases.
 macro_rules! stamp_leases {
     ($($name:ident: $subject:ident),+ $(,)?) => {
         $(mod $name {

@@ -1,4 +1,4 @@
-//! One key for two requests.
+//! One key used for two requests.
 
 use idem_runtime::store::{Outcome, Store, TypedMismatch};
 use idem_runtime::{Error, StoredFailure};

@@ -1,4 +1,4 @@
-//! What asking the store comes to.
+//! The outcomes of looking a key up in the store.
 
 use idem_runtime::StoredFailure;
 use idem_runtime::record::Status;

@@ -1,4 +1,4 @@
-//! What is stored comes back as it was, or not at all.
+//! Stored values are decoded unchanged, or refused.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ struct Line {
     cents: u64,
 }
 
-/// Its JSON is that of another variant.
+/// Its JSON equals that of another variant.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Overlapping {
@@ -145,7 +145,7 @@ pub(crate) async fn a_result_with_something_behind_it_is_incompatible<S: Subject
     }
 }
 
-/// Asks in a transaction and outside; expects the same refusal of an unknown code.
+/// Looks the key up inside a transaction and outside; asserts the same refusal of an unknown code.
 async fn expect_unknown<S: Subject>(
     store: &Store<Value, Value>,
     conn: &mut S::Conn,

@@ -1,4 +1,4 @@
-//! Deleting what has expired.
+//! Deleting expired records.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) async fn a_purge_never_deletes_a_lease_or_an_unknown_outcome<S: Subje
             .edit(text, Edit::Lease(status, Duration::ZERO))
             .await;
     }
-    // Even if somebody gave them a time to expire at: the status decides.
+    // Even if they have a time to expire at: the status decides.
     for text in ["odd lease", "odd unknown"] {
         record::<S, _, _>(&store, &mut conn, &key(text), &json!(1), &json!(1)).await;
     }

@@ -1,4 +1,4 @@
-//! Unknown outcomes: found, settled by compare-and-swap, and closed to the attempt that was late.
+//! Unknown outcomes: listed, settled by compare-and-swap, and closed to the late attempt.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::subject::{
     LeaseSubject, PAY, RETENTION, ask_lease, expect_replay, key, lease, read, store, terms,
 };
 
-/// An outcome that is unknown, its late owner, and what a reconciler sees.
+/// An unknown outcome, its late owner, and the entry that a reconciler reads.
 async fn unknown<S: LeaseSubject>(subject: &S, conn: &mut S::Conn) -> (StoreLease, Unknown) {
     let owner = lease(conn, OnLapse::Unknown).await;
     subject.lapse().await;
@@ -51,7 +51,7 @@ pub(crate) async fn an_outcome_found_to_have_happened_replays<S: LeaseSubject>()
     let mut conn = subject.connect().await;
     let (_, unknown) = unknown(&subject, &mut conn).await;
     let mut bound = store.in_connection(&mut conn);
-    // Once more, as after a lost answer.
+    // Repeated, as after a lost answer.
     for _ in 0..2 {
         bound.resolve_completed(&unknown, &json!(7)).await.unwrap();
     }
@@ -80,7 +80,7 @@ pub(crate) async fn an_outcome_that_never_happened_is_the_next_callers<S: LeaseS
     bound.resolve_never_happened(&unknown).await.unwrap();
     let next = lease(&mut conn, OnLapse::Unknown).await;
     assert_eq!(next.number(), 2);
-    // What the reconciler saw is over.
+    // The entry that the reconciler read is outdated.
     let mut bound = store.in_connection(&mut conn);
     let again = bound.resolve_completed(&unknown, &json!(7)).await;
     assert!(matches!(again, Err(Error::LeaseLost)), "{again:?}");
@@ -143,7 +143,7 @@ pub(crate) async fn one_of_two_reconcilers_settles<S: LeaseSubject>() {
     let second = look_up(&mut conn).await.expect("it is unknown");
     let mut bound = store.in_connection(&mut conn);
     bound.resolve_completed(&first, &json!(1)).await.unwrap();
-    // The same word, but not by the same mouth: it may have meant another result.
+    // The same outcome from a different reconciler is refused: it may have meant another result.
     let late = bound.resolve_completed(&second, &json!(2)).await;
     assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
     expect_replay(&store, &mut conn, &key("k"), &json!(1), &json!(1)).await;
@@ -199,14 +199,14 @@ pub(crate) async fn unknown_outcomes_are_listed_page_by_page_oldest_lapse_first<
         let Ok(Outcome::Fresh(held)) = outcome else {
             panic!("{outcome:?}");
         };
-        // The last two end at one moment: scope and key tell them apart.
+        // The last two leases end at the same time: scope and key determine their order.
         let at = i64::try_from(at.min(3)).unwrap();
         subject.end_leases_in(at * 1_000_000 - 60_000_000).await;
         let mut bound = store.in_connection(&mut conn);
         bound.leave_unknown(&held).await.unwrap();
     }
     subject.same_end(&["d", "e"]).await;
-    // Not unknown: not listed.
+    // Records that are not unknown are not listed.
     let _live = lease(&mut conn, OnLapse::Unknown).await;
     let mut bound = store.in_connection(&mut conn);
     let mut listed = Vec::new();
@@ -267,11 +267,11 @@ pub(crate) async fn a_lapse_that_nobody_saw_is_released_where_the_operation_is_s
     let found = read(&mut conn).await;
     assert_eq!((found.status, found.attempt), (Status::Released, 1));
     assert_eq!(found.locked_until, None);
-    // It is its attempt's no more, which may still be asking for the answer to its claim.
+    // It no longer belongs to its attempt, which may still be waiting for the answer to its claim.
     assert_ne!(found.attempt_id, owner.attempt_id());
     let kept = found.expires_at.expect("what is released expires");
     assert!(kept.since(subject.now().await) <= RETENTION);
-    // Its owner is late, and another attempt has the key.
+    // Its owner is late, and another attempt owns the key.
     let mut bound = store.in_connection(&mut conn);
     let late = bound.complete(&owner, &json!("late")).await;
     assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
@@ -301,7 +301,7 @@ pub(crate) async fn unknown_outcomes_are_counted_and_leave_by_time_only_where_so
         let Ok(Outcome::Fresh(held)) = outcome else {
             panic!("{outcome:?}");
         };
-        // The last one's lease ends in an hour.
+        // The lease of the last one ends in an hour.
         let left = if name == "c" { 3_600 } else { -3_600 };
         subject.end_leases_in(left * 1_000_000).await;
         let mut bound = store.in_connection(&mut conn);
@@ -321,7 +321,7 @@ pub(crate) async fn unknown_outcomes_are_counted_and_leave_by_time_only_where_so
     assert_eq!(bound.count_unknown().await.unwrap(), 1);
     let listed = bound.list_unknown(10, None).await.unwrap();
     assert_eq!(listed[0].key().as_str(), "c");
-    // A lease is none, however long ago it lapsed.
+    // A lease is not an unknown outcome, however long ago it lapsed.
     let found = read(&mut conn).await;
     assert_eq!(found.attempt_id, live.attempt_id());
 }

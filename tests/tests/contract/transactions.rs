@@ -1,4 +1,4 @@
-//! Claims and the transactions that they are good in.
+//! Claims, and the transactions in which they are valid.
 
 use idem_runtime::store::{RawStore, StoreClaim};
 use idem_runtime::{Error, IdempotencyKey, StoredFailure};
@@ -112,7 +112,7 @@ pub(crate) async fn in_connection_answers_replays_without_a_transaction<S: Subje
     let (subject, store, key) = (S::fresh().await, store(), key("k"));
     let mut conn = subject.connect().await;
     record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("one")).await;
-    // However often: nothing is held in between.
+    // It works repeatedly: nothing is held in between.
     for _ in 0..2 {
         let mut conn = subject.connect().await;
         expect_replay(&store, &mut conn, &key, &json!(1), &json!("one")).await;
@@ -143,7 +143,7 @@ pub(crate) async fn a_key_without_a_scope_is_refused_and_nothing_is_written<S: S
     }
     let error = bound.get(&nobodys).await.unwrap_err();
     assert!(matches!(error, Error::ScopeMissing { .. }), "{error:?}");
-    // And the transaction is as good as before.
+    // The transaction is usable.
     let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.fail_transient(claim).await.unwrap();

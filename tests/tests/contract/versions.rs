@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::subject::{PAY, Subject, key, record, typed};
 
-/// Before the deploy.
+/// The types before the deploy.
 mod old {
     use super::*;
 
@@ -23,7 +23,7 @@ mod old {
     }
 }
 
-/// After it: a field that may be absent, in request and result.
+/// The types after the deploy: an optional field in request and result.
 mod new {
     use super::*;
 
@@ -40,7 +40,7 @@ mod new {
     }
 }
 
-/// One build records, the other is asked again.
+/// One build records, and the other replays.
 async fn replays<S: Subject, Req, Res, Req2, Res2>(
     (request, result): (Req, Res),
     (again, expected): (Req2, Res2),

@@ -1,4 +1,4 @@
-//! Nodes that die or are cut off.
+//! Nodes that crash or are disconnected.
 
 use idem_runtime::Error;
 use idem_tests::mysql::payments::{Pay, pay};
@@ -13,7 +13,7 @@ async fn what_a_node_killed_in_its_commits_has_left_open_retries_elsewhere_settl
     let mut chain = Chain::open(12).await;
     let keys: Vec<_> = (0..12).map(|_| fresh_key()).collect();
     let mut observer = chain.observer(0).await;
-    // A commit waits for all members of the group, and this one does not answer.
+    // COMMIT waits for all members of the group, and this one does not answer.
     chain.galera.nodes_mut()[1].pause().expect("it runs");
     let mut callers = JoinSet::new();
     for key in &keys {
@@ -50,7 +50,7 @@ async fn what_a_node_killed_in_its_commits_has_left_open_retries_elsewhere_settl
     for paid in told {
         assert!(settled.contains(&paid), "told, and not kept: {paid:?}");
     }
-    // The node has no state to trust and takes that of another one.
+    // The node cannot trust its own state and copies that of another node.
     chain.galera.nodes_mut()[0].resume().expect("it joins");
     for (key, paid) in settled {
         let again = pay_at_last(&chain.pools[0], &key, &CMD).await;
@@ -74,7 +74,7 @@ async fn a_node_that_is_cut_off_refuses_and_replays_once_it_is_back() {
         .until(&status("cluster_status", "<> 'Primary'"))
         .await;
 
-    // It neither pays nor replays: it cannot know what the others do.
+    // The node neither pays nor replays: it cannot know the commits of the others.
     for key in [&before, &after] {
         let refusal = pay(&chain.pools[2], key, &CMD).await;
         let refusal = refusal.expect_err("it does not serve").refusal();

@@ -1,6 +1,5 @@
-//! The laws where any of three servers takes writes: a Galera cluster of MariaDB. What the others
-//! have committed may not be visible yet at a node; certification at COMMIT is what keeps a second
-//! effect out.
+//! The laws on a Galera cluster of three MariaDB nodes that all accept writes. The commits of other
+//! nodes may not be visible yet at a node; certification at COMMIT prevents a second effect.
 
 mod faults;
 mod rivals;

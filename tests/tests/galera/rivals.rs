@@ -37,7 +37,7 @@ async fn of_two_that_have_both_paid_at_commit_one_stays_and_the_other_may_retry(
     for _ in 0..12 {
         let key = fresh_key();
         let gate = Gate::at(key.as_str(), Place::AfterWrite);
-        // No node sees the other's claim: both are past it and have written.
+        // No node sees the other's claim: both have passed their claim and have written.
         let meet = async move {
             gate.entered().await;
             gate.entered().await;

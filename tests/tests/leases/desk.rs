@@ -1,4 +1,4 @@
-//! The effect outside the database: a desk that mails are handed in at.
+//! The effect outside the database: a desk at which mails are handed in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sent {
     pub(crate) number: i32,
-    /// JSON has no such keys: a desk that fills this in has a result that cannot be kept.
+    /// JSON has no such map keys: a result with this field set cannot be stored.
     pub(crate) odd: BTreeMap<(u8, u8), u8>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum MailError {
 }
 
 impl MailError {
-    /// The library's refusal; anything else is not what the test is about.
+    /// Returns the library's refusal; panics for any other error.
     pub(crate) fn refusal(self) -> Error {
         match self {
             Self::Idempotency(error) => error,
@@ -39,15 +39,15 @@ impl MailError {
     }
 }
 
-/// What a body does once the mail is handed in.
+/// The action of a body after the mail is handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     Succeed,
-    /// Waits at the gate, and then succeeds.
+    /// Waits at the gate, then succeeds.
     Wait,
     Bounce,
     Fail,
-    /// Fails, and says that the mail may be out.
+    /// Fails, and reports that the mail may have been sent.
     Doubt,
     Panic,
     Unstorable,
@@ -59,9 +59,9 @@ pub(crate) struct Desk(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// What the next bodies do; when there is no more, they succeed.
+    /// The actions of the next bodies; a body without an entry succeeds.
     script: Mutex<VecDeque<Then>>,
-    /// The mails handed in: the number of the attempt, and the key it gave.
+    /// The mails handed in: the number of the attempt, and its external key.
     mails: Mutex<Vec<(i32, String)>>,
     /// The attempts at the gate.
     attempts: Mutex<Vec<Attempt>>,
@@ -84,12 +84,12 @@ impl Desk {
         lock(&self.0.mails).clone()
     }
 
-    /// How many bodies have come so far.
+    /// Returns the number of bodies so far.
     pub(crate) fn count(&self) -> usize {
         lock(&self.0.mails).len()
     }
 
-    /// Waits for a body at the gate; its attempt.
+    /// Waits for a body at the gate and returns its attempt.
     pub(crate) async fn reached(&self) -> Attempt {
         let reached = self.0.reached.acquire().await;
         reached.expect("it is never closed").forget();
@@ -137,7 +137,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A key that no other test has.
+/// Creates a unique key.
 pub(crate) fn fresh_key() -> IdempotencyKey {
     let text = Uuid::new_v4().to_string();
     text.parse::<IdempotencyKey>()
@@ -164,7 +164,7 @@ pub(crate) async fn send_again(
     desk.deliver(attempt).await
 }
 
-/// Sends, and a lapse leaves the outcome unknown.
+/// Sends under `on_lapse = "unknown"`.
 #[idempotent(
     namespace = "mail",
     operation = "send",
@@ -201,7 +201,7 @@ pub(crate) async fn send_waiting(
     desk.deliver(attempt).await
 }
 
-/// To whom all mails here go.
+/// The recipient of all mails.
 pub(crate) fn ada() -> String {
     "ada@example.org".to_owned()
 }

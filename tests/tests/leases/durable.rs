@@ -1,4 +1,4 @@
-//! A claim is not forgotten in a crash, whatever the session is set to.
+//! A claim survives a crash under any session setting.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
     let database = Database::fresh_on(&cluster).await;
     let mut conn = database.connect().await;
     schema::create_if_missing(&mut conn).await.expect("made");
-    // Flushes what was made before, so that only the claim is at stake.
+    // Flushes earlier writes, so that only the claim can be lost.
     sqlx::raw_sql("CHECKPOINT")
         .execute(&mut conn)
         .await
@@ -64,7 +64,7 @@ async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
     assert_eq!(home.status(&key).await, Some(Status::Completed));
 }
 
-/// Levels below FULL, which a lease raises, and those that it does not.
+/// Levels below FULL, which a lease raises, and the levels that it keeps.
 const LEVELS: [SqliteSynchronous; 4] = [
     SqliteSynchronous::Off,
     SqliteSynchronous::Normal,

@@ -1,4 +1,4 @@
-//! A slow owner, signs of life, and what the body is told.
+//! A slow owner, heartbeats, and the signals to the body.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) async fn a_slow_owner_is_told_and_records_nothing_over_the_next_owner
     assert!(matches!(beat, Err(Error::LeaseLost)), "{beat:?}");
     attempt.lost().await;
     assert!(attempt.is_lost() && attempt.lease_left().is_zero());
-    // And again, when nobody gives signs of life any more.
+    // And again, after the heartbeats have stopped.
     let beat = attempt.heartbeat().await;
     assert!(matches!(beat, Err(Error::LeaseLost)), "{beat:?}");
     desk.open();
@@ -124,7 +124,7 @@ pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H:
     });
     let attempt = desk.reached().await;
     let mut ends = std::collections::BTreeSet::new();
-    // Longer than the lease: without signs of life it would have lapsed.
+    // Longer than the lease: without heartbeats it would have lapsed.
     while ends.len() < 5 {
         let record = home.record(&key).await.expect("there is one");
         assert_eq!(record.attempt_id, attempt.id());
@@ -160,7 +160,7 @@ pub(crate) async fn tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_le
         let run = tokio::spawn(async move { NOTE.run_leased(&pool, &key, &1, body).await });
         let task = task.await.expect("the body begins");
         assert_eq!(run.await.is_err(), panics);
-        // It bounds a hang and nothing else.
+        // The timeout only bounds a hang.
         let left = tokio::time::timeout(Duration::from_mins(1), task).await;
         let left = left.expect("it is told").expect("no panic");
         assert!(left.is_zero(), "{left:?}");

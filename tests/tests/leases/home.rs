@@ -1,4 +1,4 @@
-//! Where the mails' records are kept.
+//! The databases that hold the records of the mails.
 
 use idem_runtime::record::{Record, Status};
 use idem_runtime::store::{LeaseBackend, LeaseSession, RawStore, Store};
@@ -13,13 +13,14 @@ pub(crate) trait Home: Sized {
 
     async fn open() -> Self;
     fn pool(&self) -> Pool<Self::Db>;
-    /// Moves the end of every lease to so many microseconds from now.
+    /// Moves the end of every lease to this many microseconds from now.
     async fn end_leases_in(&self, left: i64);
-    /// When the leases end, in microseconds, in the order of their keys; asked beside the pool.
+    /// Returns the ends of the leases in microseconds, in the order of their keys, without using
+    /// the pool.
     async fn ends(&self) -> Vec<i64>;
-    /// The status of the only record, asked beside the pool.
+    /// Returns the status of the only record, without using the pool.
     async fn only_status(&self) -> i16;
-    /// Lets the database take no payload of 1000 bytes or more.
+    /// Makes the database refuse payloads of 1,000 bytes or more.
     async fn refuse_long_payloads(&self);
 
     async fn lapse(&self) {
@@ -47,19 +48,19 @@ pub(crate) fn mails() -> RawStore {
     Store::new(Namespace::from_static("mail"))
 }
 
-/// On a server, to which a check may be added at any time.
+/// On a server, where a check can be added at any time.
 const REFUSAL: &str = "ALTER TABLE idem_record ADD CONSTRAINT short CHECK \
      (coalesce(octet_length(result), 0) < 1000 AND coalesce(octet_length(failure), 0) < 1000)";
 
 pub(crate) struct Postgres {
     pub(crate) database: Database,
     pub(crate) pool: PgPool,
-    /// One connection, to look at the records by.
+    /// A connection that reads the records.
     observer: PgPool,
 }
 
 impl Postgres {
-    /// One whose table is there already.
+    /// Uses a database whose table exists already.
     pub(crate) fn of(database: Database) -> Self {
         let (pool, observer) = (database.pool(4), database.pool(1));
         Self {
@@ -120,12 +121,12 @@ impl Home for Postgres {
 pub(crate) struct Sqlite {
     pub(crate) database: idem_tests::sqlite::Sqlite,
     pub(crate) pool: SqlitePool,
-    /// One connection, to look at the records by.
+    /// A connection that reads the records.
     observer: SqlitePool,
 }
 
 impl Sqlite {
-    /// One whose table is there already.
+    /// Uses a database whose table exists already.
     pub(crate) fn of(database: idem_tests::sqlite::Sqlite) -> Self {
         let (pool, observer) = (database.pool(4), database.pool(1));
         Self {
@@ -189,12 +190,12 @@ impl Home for Sqlite {
 pub(crate) struct MySql {
     pub(crate) database: idem_tests::mysql::Database,
     pub(crate) pool: MySqlPool,
-    /// One connection, to look at the records by.
+    /// A connection that reads the records.
     observer: MySqlPool,
 }
 
 impl MySql {
-    /// One whose table is there already.
+    /// Uses a database whose table exists already.
     pub(crate) fn of(database: idem_tests::mysql::Database) -> Self {
         let (pool, observer) = (database.pool(4), database.pool(1));
         Self {

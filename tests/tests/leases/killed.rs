@@ -1,4 +1,4 @@
-//! A client process that dies while its mail is on the way.
+//! A client process that dies while its mail is being sent.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use crate::desk::{Desk, ada, fresh_key, send_again, send_once};
 use crate::home::{Home, Postgres, Sqlite};
 
-/// Starts a client on this database, and kills it once its body has handed the mail in.
+/// Starts a client on this database, and kills it after its body has handed the mail in.
 async fn killed_at_work(url: &str, policy: &str, key: &str) {
     let mut client = Command::new(env!("CARGO_BIN_EXE_mailer"))
         .args([url, policy, key])

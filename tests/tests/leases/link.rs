@@ -1,4 +1,4 @@
-//! A link that fails: at the claim, while the body runs, at its end.
+//! A link that fails: at the claim, while the body runs, or at the end.
 
 use std::time::Duration;
 
@@ -107,12 +107,13 @@ async fn a_body_is_told_when_the_database_is_out_of_reach_for_its_lease_and_its_
     desk.open();
     let refusal = run.await.expect("no panic").expect_err("out of reach");
     let refusal = refusal.refusal();
-    // The body has run: whoever were told that it had not might use a new key.
+    // The body has run: a caller who was told otherwise might use a new key.
     assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
     assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
 }
 
-/// Leaves a transaction on the pool's only connection, as code that uses the driver's manager may.
+/// Leaves a transaction open on the pool's only connection, as code that uses the driver's
+/// transaction manager may.
 async fn forget_a_transaction(pool: &PgPool) {
     let mut conn = pool.acquire().await.expect("a connection");
     PgTransactionManager::begin(&mut conn, None)

@@ -1,5 +1,5 @@
-//! Leased handlers on real databases: the run detached from its caller, signs of life, the fence,
-//! lapses, lost answers, killed processes.
+//! Leased handlers on real databases: detached runs, heartbeats, the fence, lapses, lost answers,
+//! killed processes.
 
 mod desk;
 mod durable;

@@ -1,5 +1,5 @@
-//! What only a server of MySQL or MariaDB has: a limit to its packets, and a table asked for by name
-//! at each claim.
+//! Properties of MySQL and MariaDB servers only: a packet limit, and a table definition queried at
+//! each claim.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
     let server = Server::start(&Options::new().set("max_allowed_packet", "1M"));
     let server = server.expect("a server");
     let home = MySql::furnish(Database::fresh_on(&server).await).await;
-    // Of one packet of the protocol, and of two.
+    // A payload of one protocol packet, and one of two.
     for length in [1 << 20, 9 << 20] {
         let (key, runs) = (fresh_key(), Arc::new(AtomicU32::new(0)));
         let ask = async || {
@@ -41,7 +41,7 @@ async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
         assert_eq!(home.status(&key).await, Some(Status::Unknown));
         assert_eq!(ask().await.kind(), ErrorKind::OutcomeUnknown);
         assert_eq!(runs.load(Ordering::SeqCst), 1);
-        // In a transaction, all is rolled back.
+        // In a transaction, everything is rolled back.
         let atomic = Operation::new("mail", "log");
         let body = async |_: &mut sqlx::MySqlTransaction<'_>| Ok::<_, Error>("x".repeat(length));
         let other = fresh_key();
@@ -60,7 +60,7 @@ async fn claim(conn: &mut MySqlConnection) -> Result<Outcome<StoreLease, Value, 
         .await
 }
 
-/// How often this session has selected, and asked for a definition.
+/// Returns how many SELECT and SHOW CREATE statements this session has run.
 async fn asked(conn: &mut MySqlConnection) -> (u64, u64) {
     let text = "SHOW SESSION STATUS WHERE variable_name IN ('Com_select', 'Com_show_create_table')";
     let rows = sqlx::raw_sql(text).fetch_all(conn).await;
@@ -81,7 +81,7 @@ async fn a_table_found_fit_is_not_searched_again_at_each_claim_and_one_that_chan
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
     let (selects, definitions) = asked(&mut conn).await;
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
-    // The look, and whether the table is the one that was found fit.
+    // One look-up, and one check that the table is the verified one.
     let expected = (selects + 1, definitions + 1);
     assert_eq!(asked(&mut conn).await, expected);
     home.run("ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)")

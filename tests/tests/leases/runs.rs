@@ -1,4 +1,4 @@
-//! One call after another: what is recorded of each, and what the next one gets.
+//! Calls one after another: the record of each, and the answer to the next.
 
 use idem_runtime::policy::{MAX_RETRY_AFTER, OnLapse};
 use idem_runtime::record::Status;
@@ -38,7 +38,7 @@ pub(crate) async fn a_dropped_caller_does_not_stop_the_run<H: Home>() {
     caller.abort();
     assert!(caller.await.expect_err("it is gone").is_cancelled());
     desk.open();
-    // Waits for the run that nobody waits for.
+    // Waits for the run whose caller was dropped.
     let again = send_waiting(&home.pool(), Some(&key), ada(), desk.clone()).await;
     assert!(again.expect("replayed").replayed());
     assert_eq!(desk.count(), 1);

@@ -1,4 +1,4 @@
-//! What of its caller's surroundings a run has.
+//! The caller's context (span, task-locals) inside a run.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ thread_local! {
     static ENTERED: RefCell<Entered> = const { RefCell::new(Vec::new()) };
 }
 
-/// Knows which span this thread is in.
+/// Records the current span of this thread.
 #[derive(Default)]
 struct Spans(AtomicU64);
 
@@ -61,7 +61,7 @@ tokio::task_local! {
     static TENANT: u8;
 }
 
-// On one thread, whose subscriber this is.
+// On a single thread, because the subscriber is the thread's.
 #[tokio::test(flavor = "current_thread")]
 async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
     const NOTE: Operation =
@@ -71,7 +71,7 @@ async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
     let _guard = tracing::subscriber::set_default(Spans::default());
     let span = tracing::info_span!("request");
     let call = NOTE.run_leased(&pool, &key, &1, |_| async {
-        // Also after it has given way.
+        // Also after it has yielded.
         tokio::task::yield_now().await;
         let current = Span::current().id().map(|id| id.into_u64());
         Ok::<_, Error>((current, TENANT.try_with(|tenant| *tenant).is_ok()))

@@ -1,4 +1,4 @@
-//! Bodies that hold much across an await, on stacks that are small.
+//! Bodies with a large state across an await, on small stacks.
 
 #![expect(
     clippy::large_futures,
@@ -15,10 +15,10 @@ use sqlx::SqlitePool;
 use crate::desk::fresh_key;
 use crate::home::{Home as _, Sqlite};
 
-/// What a body holds, in bytes.
+/// The size of a body's state, in bytes.
 const HELD: usize = 256 * 1024;
 
-/// A stack on which a task that is merely spawned holds as much.
+/// A stack that is large enough for a spawned task with this state.
 const STACK: usize = 1024 * 1024;
 
 async fn hold() -> u8 {
@@ -49,7 +49,7 @@ async fn run_large(pool: SqlitePool) -> u8 {
     *sum.expect("it ran")
 }
 
-/// Runs it on a worker with that stack, where an overflow ends the process.
+/// Runs the future on a worker thread with that stack, where an overflow aborts the process.
 fn on_a_small_stack<F>(task: impl FnOnce(SqlitePool) -> F) -> u8
 where
     F: Future<Output = u8> + Send + 'static,

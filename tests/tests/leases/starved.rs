@@ -1,4 +1,4 @@
-//! Leases of a pool that has no connection to spare, and of many runs at once.
+//! Leases with a pool that has no free connection, and with many concurrent runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
 use crate::home::{Home, MySql, Postgres};
 
-/// Long enough that a busy machine is in time for each heartbeat, at each third of it.
+/// Long enough that a busy machine sends each heartbeat in time, at each third of it.
 const LEASE: Duration = Duration::from_secs(6);
 const BRIEF: Operation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
 
-/// More than one lease's worth of heartbeats: without them the lease has lapsed.
+/// Longer than one lease: without heartbeats it would lapse.
 const SEVERAL: usize = 5;
 
 type Run = JoinHandle<Result<Replayable<Sent>, MailError>>;
@@ -35,7 +35,7 @@ fn begin<Db: idem_runtime::store::LeaseBackend>(pool: &Pool<Db>, desk: &Desk) ->
     })
 }
 
-/// Takes every connection that the pool may have.
+/// Acquires every connection that the pool may have.
 async fn exhaust<Db: Database>(pool: &Pool<Db>) -> Vec<PoolConnection<Db>> {
     let mut all = Vec::new();
     for _ in 0..pool.options().get_max_connections() {
@@ -108,7 +108,7 @@ fn assert_one_is_alive(attempts: &[Attempt]) {
     assert!(is_alive, "both leases have lapsed");
 }
 
-/// Two leases, the record of the first locked by `conn`; both live on.
+/// Two leases, with the record of the first locked by `conn`; both stay alive.
 macro_rules! beside_a_locked_record {
     ($home:expr, $conn:expr, $($lock:literal),+) => {{
         let (home, mut conn) = ($home, $conn);
@@ -126,7 +126,8 @@ macro_rules! beside_a_locked_record {
         }
         conn.execute("ROLLBACK").await.expect("ended");
         assert_one_is_alive(&attempts);
-        // Nobody has taken the locked one either: it is extended as soon as it can be.
+        // No other attempt has taken the locked one: it is extended as soon as the lock is
+        // released.
         for attempt in &attempts {
             attempt.heartbeat().await.expect("it is ours still");
         }
@@ -162,7 +163,7 @@ async fn a_locked_record_lapses_no_other_lease_on_mysql() {
         conn,
         "SET @first = (SELECT min(`key`) FROM idem_record)",
         "START TRANSACTION",
-        // By its whole key: no other record is locked.
+        // By the whole primary key: no other record is locked.
         "SELECT 1 FROM idem_record WHERE namespace = 'mail' AND scope = '' AND `key` = @first FOR UPDATE"
     );
 }

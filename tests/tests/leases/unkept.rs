@@ -1,4 +1,4 @@
-//! What a body came to and cannot be kept: its effect has happened, and nobody may run it again.
+//! Results that cannot be stored: the effect has happened, and the body must not run again.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::desk::{Desk, Then, ada, fresh_key, send_again};
 use crate::home::Home;
 
-/// Under `retry`: a lapse or a release would run the body again.
+/// Under `retry`, a lapse or a release would run the body again.
 const NOTE: Operation = Operation::new("mail", "note")
     .lease(Duration::from_mins(5), OnLapse::Retry)
     .record_failures();
 
-/// Overlaps: what is written as the first comes back as the second.
+/// The variants overlap: a value of the first is decoded as the second.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Cause {
@@ -38,7 +38,7 @@ enum NoteError {
     Recorded(StoredFailure),
 }
 
-/// Runs a body that comes to `end`; what the call and a retry of it are refused with.
+/// Runs a body that ends in `end`. Returns the refusals of the call and of a retry.
 async fn refusals<H: Home>(
     home: &H,
     end: impl Fn() -> Result<String, NoteError> + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! Bodies that do not leave their transaction alone.
+//! Bodies that end or replace their transaction.
 
 use idem_runtime::{Error, IdempotencyKey, ReplayExt as _, idempotent};
 use idem_tests::mysql::payments::{
@@ -10,13 +10,14 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Runs a body that sends this after its payment, on a pool of one; the refusal.
+/// Runs a body that sends this statement after its payment, on a pool of one connection. Returns
+/// the refusal.
 async fn refused(shop: &Shop, key: &IdempotencyKey, sql: &str) -> Error {
     let paid = pay_then(&shop.pool, key, &CMD, sql).await;
     paid.expect_err(sql).refusal()
 }
 
-/// The pool of one is as usable as before.
+/// Asserts that the pool's only connection is usable.
 async fn usable(shop: &Shop, at: &str) {
     let other = fresh_key();
     let paid = pay(&shop.pool, &other, &CMD).await;
@@ -28,8 +29,8 @@ async fn usable(shop: &Shop, at: &str) {
     shop.assert_one_effect(&other).await;
 }
 
-/// What a body has committed by itself is there, and nobody knows what it lacks: its key is an
-/// error until somebody has looked, and never fresh.
+/// A body's own COMMIT keeps its writes, and it is not known what is missing: the key returns an
+/// error until an operator has settled it, and never counts as unused.
 #[tokio::test]
 async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
     for sql in [
@@ -51,7 +52,7 @@ async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
             .await;
         let key = fresh_key();
         let error = if sql == "CREATE TABLE payment (id int)" {
-            // It fails, and has committed all the same.
+            // The statement fails after it has committed.
             let paid = pay_whatever(&shop.pool, &key, &CMD, sql).await;
             paid.expect_err(sql).refusal()
         } else {
@@ -72,7 +73,7 @@ async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
         assert!(
             matches!(
                 error,
-                // Of this very session.
+                // Of the same session.
                 Error::UnknownState { .. } | Error::NestedSameKey
             ),
             "{sql}: {error:?}"
@@ -80,7 +81,7 @@ async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
         tx.rollback().await.expect(sql);
         assert_eq!(shop.payments(&key).await, 1, "{sql}");
         usable(&shop, sql).await;
-        // An operator has looked.
+        // An operator settles the key.
         shop.run("DELETE FROM idem_record WHERE status = 0").await;
         pay(&shop.pool, &key, &CMD).await.expect("the key is fresh");
     }
@@ -133,7 +134,7 @@ async fn a_temporary_table_of_the_records_name_is_no_arbiter() {
         .execute("CREATE TEMPORARY TABLE idem_record LIKE copy")
         .await
         .expect("one may");
-    // Although its table had been found fit.
+    // Although the table was verified before.
     let paid = pay(&mut connection, &key, &CMD).await;
     let refusal = paid.expect_err("it would be lost").refusal();
     assert!(matches!(refusal, Error::Schema(_)), "{refusal:?}");
@@ -231,7 +232,7 @@ async fn pay_without_a_key(
     Ok(paid)
 }
 
-/// COMMIT of no transaction reports success.
+/// COMMIT outside a transaction reports success.
 #[tokio::test]
 async fn a_body_without_a_key_is_not_answered_with_what_is_not_committed_either() {
     let shop = Shop::open(1).await;

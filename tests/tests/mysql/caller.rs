@@ -1,4 +1,5 @@
-//! Calls within the caller's own transaction: a savepoint, and the caller's COMMIT decides.
+//! Calls in the caller's own transaction: the library uses a savepoint, and the caller's COMMIT
+//! decides.
 
 use idem_runtime::{Error, IdempotencyKey};
 use idem_tests::mysql::payments::{Pay, PayError, fail_to_pay, insert, pay, pay_in_vain, pay_then};
@@ -9,14 +10,14 @@ use sqlx::mysql::MySqlTransaction;
 const CMD: Pay = Pay { amount: 1 };
 const OWN: &str = "the caller's own";
 
-/// A write of the caller's own.
+/// Writes a row as the caller.
 async fn note(tx: &mut MySqlTransaction<'_>) {
     insert(tx, OWN, 1)
         .await
         .expect("the transaction is in order");
 }
 
-/// How many of the caller's own writes are committed.
+/// Returns how many of the caller's rows are committed.
 async fn notes(shop: &Shop) -> i64 {
     shop.payments(&OWN.parse().expect("a key")).await
 }
@@ -59,7 +60,7 @@ async fn until_the_caller_has_committed_its_keys_are_in_flight_for_others() {
     let paid = pay(&shop.pool, &key, &CMD).await;
     let refusal = paid.expect_err("it runs").refusal();
     assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
-    // Also for another caller's transaction, which goes on.
+    // Also for another caller's transaction, which continues.
     let mut other = shop.pool.begin().await.expect("a transaction");
     note(&mut other).await;
     let refusal = pay(&mut other, &key, &CMD).await.expect_err("it runs");
@@ -96,7 +97,7 @@ async fn a_failure_undoes_the_call_alone_and_the_caller_goes_on() {
     assert!(!paid.replayed());
 }
 
-/// A plain read would not see the winner.
+/// A non-locking read would not see the winner's record.
 #[tokio::test]
 async fn a_callers_transaction_with_an_older_snapshot_replays_what_the_winner_has_committed() {
     for isolation in [
@@ -116,7 +117,7 @@ async fn a_callers_transaction_with_an_older_snapshot_replays_what_the_winner_ha
             .expect("it can be read");
         assert_eq!(seen, 0);
         if isolation.ends_with("SERIALIZABLE") {
-            // Its reads lock, and so nobody can have won since.
+            // Its reads take locks, so no other attempt can have committed since.
             continue;
         }
         let first = pay(&shop.pool, &key, &CMD).await.expect("fresh");
@@ -128,7 +129,7 @@ async fn a_callers_transaction_with_an_older_snapshot_replays_what_the_winner_ha
     }
 }
 
-/// What is not committed is not replayed, even to those who would see it.
+/// An uncommitted record is not replayed, even to sessions that can read it.
 #[tokio::test]
 async fn a_record_that_is_not_committed_is_never_replayed() {
     let shop = Shop::open(2).await;

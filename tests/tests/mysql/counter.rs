@@ -1,4 +1,4 @@
-//! A table with a column that counts.
+//! A table with an `AUTO_INCREMENT` column.
 
 use idem_tests::mysql::payments::{Pay, pay};
 use idem_tests::mysql::{Shop, fresh_key};
@@ -6,7 +6,7 @@ use sqlx::MySqlPool;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// How many statements one more call sends, in a session that has called before.
+/// Returns how many statements a further call sends in a session that has called before.
 async fn statements(pool: &MySqlPool) -> Vec<i64> {
     let mut costs = Vec::new();
     let asked = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.session_status \

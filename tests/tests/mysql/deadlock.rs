@@ -1,4 +1,4 @@
-//! Bodies that swallow a deadlock or a lock's timeout.
+//! Bodies that ignore the error of a deadlock or a lock timeout.
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
 use idem_tests::gate::{self, Gate, Place};
@@ -9,11 +9,12 @@ use sqlx::{Executor as _, MySqlConnection};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Two rows to lock, and weight for a transaction that is not to be the victim.
+/// Two rows to lock, and further rows that make a transaction too heavy to be the deadlock's
+/// victim.
 const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL) ENGINE = InnoDB; \
      INSERT INTO account SELECT seq, 0 FROM seq_1_to_200";
 
-/// Pays, locks account 1, and after the gate asks for account 2 and does not look at what comes of it.
+/// Pays, locks account 1, and after the gate locks account 2 and ignores the result.
 #[idempotent(namespace = "payments", operation = "pay")]
 async fn pay_whatever_the_deadlock(
     tx: &mut MySqlTransaction<'_>,
@@ -35,7 +36,8 @@ async fn pay_whatever_the_deadlock(
     Ok(paid)
 }
 
-/// A transaction that holds account 2 and has much to lose.
+/// A transaction that locks account 2 and has many changes, so that the server rolls the other one
+/// back.
 async fn heavy(shop: &Shop) -> MySqlConnection {
     let mut other = shop.database.connect().await;
     other.execute("BEGIN").await.expect("none is open");
@@ -76,7 +78,8 @@ async fn a_body_that_swallows_a_deadlock_is_told_so_and_nothing_is_kept() {
             tx.execute("INSERT INTO payment (`key`, amount) VALUES ('before', 1)")
                 .await?;
             let paid = pay_whatever_the_deadlock(&mut tx, &key, &CMD).await;
-            // The caller's transaction is gone with it, and its next statement says so.
+            // The caller's transaction was rolled back as well, and its next statement returns an
+            // error.
             let next = tx
                 .execute("INSERT INTO payment (`key`, amount) VALUES ('after', 1)")
                 .await;
@@ -98,7 +101,8 @@ async fn a_body_that_swallows_a_deadlock_is_told_so_and_nothing_is_kept() {
     }
 }
 
-/// A deadlock that the body calls a failure for good, with the database's error behind it or without.
+/// A deadlock that the body reports as a permanent failure, with or without the database's error as
+/// its source.
 #[derive(Debug, thiserror::Error, Failure)]
 enum Sale {
     #[error("sold out")]
@@ -116,7 +120,7 @@ enum Sale {
     Recorded(StoredFailure),
 }
 
-/// Locks account 1, and after the gate asks for account 2.
+/// Locks account 1, and after the gate locks account 2.
 #[idempotent(namespace = "sales", failures = "record", skip(hides))]
 async fn sell(
     tx: &mut MySqlTransaction<'_>,
@@ -161,7 +165,7 @@ async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded_and_its_retry_is
         };
         let (sold, ()) = tokio::join!(sell(&shop.pool, &key, hides), cross);
         match sold {
-            // The body's own error, of which nothing is kept.
+            // The body's own error; nothing is recorded.
             Err(Sale::SoldOut(_)) => assert!(!hides),
             Err(Sale::Idempotency(error)) => {
                 assert!(hides && error.is_retryable(), "{error:?}");
@@ -205,7 +209,8 @@ async fn where_a_lock_timeout_rolls_all_back_a_body_that_swallows_it_is_told_so(
     assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");
     shop.assert_no_effect(&key).await;
 
-    // And a caller's transaction that meets a rival's claim is lost with it: it is told so.
+    // A caller's transaction that conflicts with another attempt's claim is rolled back as well,
+    // and the caller gets an error.
     let mut rival = shop.pool.begin().await.expect("a transaction");
     pay(&mut rival, &key, &CMD).await.expect("the key is fresh");
     let mut tx = shop.pool.begin().await.expect("a transaction");

@@ -1,4 +1,4 @@
-//! A call dropped at any await point leaves its key fresh or complete and its pool usable.
+//! A call dropped at any await point leaves its key unused or completed, and its pool usable.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,19 +14,19 @@ use sqlx::{Connection as _, MySqlConnection, MySqlPool};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// When a call is dropped.
+/// The moment at which a call is dropped.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// As soon as it waits: what it sent may not have reached the server yet.
+    /// When it starts to wait: its message may not have reached the server yet.
     Waiting,
-    /// When what it waits for has come, which it will never look at.
+    /// When the awaited answer has arrived, before the call reads it.
     Woken,
 }
 
 const MOMENTS: [Moment; 2] = [Moment::Waiting, Moment::Woken];
 
-/// Polls `call` at most `polls` times, once for each time that it is woken, and drops it. `None`
-/// if it was not done by then.
+/// Polls `call` at most `polls` times, once for each wake-up, and drops it. Returns `None` if it
+/// has not finished by then.
 async fn polled<F: Future>(call: F, polls: usize, moment: Moment) -> Option<F::Output> {
     let mut call = pin!(call);
     let mut left = polls;
@@ -44,8 +44,8 @@ async fn polled<F: Future>(call: F, polls: usize, moment: Moment) -> Option<F::O
     .await
 }
 
-/// A shop behind a link that this very thread serves: no answer can have come by the time that it
-/// is asked for, so that every wait for the server is a wait of the future, on a machine of any load.
+/// A shop behind a proxy that runs on the test's own thread. No answer can arrive before it is
+/// awaited, so each wait for the server is a pending poll, under any load of the machine.
 struct Counter {
     shop: Shop,
     observer: Observer,
@@ -67,7 +67,8 @@ impl Counter {
         }
     }
 
-    /// The key is fresh or complete, and the next call makes it one effect.
+    /// Asserts that the key is unused or completed, and that the next call leaves exactly one
+    /// effect.
     async fn settled(&mut self, key: &IdempotencyKey, at: &str) {
         self.observer.until_no_transaction().await;
         let effects = self.shop.effects(key).await;
@@ -79,7 +80,7 @@ impl Counter {
     }
 }
 
-/// Counts up from no poll at all until the call is done.
+/// Runs the case with 0, 1, 2, ... polls until the call finishes.
 macro_rules! at_every_await {
     (|$moment:ident, $polls:ident, $at:ident| $step:block) => {
         for $moment in MOMENTS {
@@ -128,7 +129,7 @@ async fn a_recorded_failure_dropped_at_every_await() {
         let done = polled(call, polls, moment).await;
         counter.observer.until_no_transaction().await;
         let recorded = counter.shop.records(&key).await == 1;
-        // Of another code if it is a first run.
+        // The body fails with a different code: it shows in the answer if the body runs.
         let failed = fail_to_pay(&counter.pool, &key, &CMD, Some(99)).await;
         let expected = if recorded { 51 } else { 99 };
         match failed {
@@ -161,7 +162,8 @@ async fn dropped_at_every_await_on_a_connection_that_is_used_again() {
         let options = counter.link.options();
         let mut connection = MySqlConnection::connect_with(&options).await.expect(at);
         let done = polled(pay(&mut connection, &key, &CMD), polls, moment).await;
-        // The begin may have been cut short: then the next call says so and clears the connection.
+        // BEGIN may have been cut off: then the next call returns an error and ends the
+        // transaction.
         let mut paid = pay(&mut connection, &key, &CMD).await;
         if let Err(PayError::Idempotency(Error::AlreadyInTransaction)) = paid {
             paid = pay(&mut connection, &key, &CMD).await;
@@ -173,7 +175,7 @@ async fn dropped_at_every_await_on_a_connection_that_is_used_again() {
     });
 }
 
-/// Body and record share the fate of the caller's transaction, and that stays whole.
+/// Body and record commit or roll back with the caller's transaction, which stays usable.
 #[tokio::test]
 async fn dropped_at_every_await_in_the_callers_transaction() {
     let mut counter = Counter::open().await;
@@ -186,8 +188,8 @@ async fn dropped_at_every_await_in_the_callers_transaction() {
         let noted = note(&mut tx, &own).await.is_ok();
         let committed = tx.commit().await.is_ok();
         assert!(done.is_none() || noted && committed, "{at}");
-        // Given up in the midst of RELEASE, the call costs the caller its next statement, which is
-        // not run and says so.
+        // If the call is dropped during RELEASE SAVEPOINT, the caller's next statement is not run
+        // and returns an error.
         assert!(committed, "{at}");
         let kept = if noted { 2 } else { 1 };
         assert_eq!(counter.shop.payments(&own).await, kept, "{at}");
@@ -196,7 +198,7 @@ async fn dropped_at_every_await_in_the_callers_transaction() {
     });
 }
 
-/// A write of the caller's own.
+/// Writes a row as the caller.
 async fn note(tx: &mut MySqlTransaction<'_>, key: &IdempotencyKey) -> Result<(), sqlx::Error> {
     insert(tx, key.as_str(), 1).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Sessions and client processes that are killed, at each step of a call.
+//! Sessions and client processes that are killed at each step of a call.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
 use idem_tests::gate::{Gate, Place};
@@ -36,7 +36,7 @@ async fn a_session_killed_at_either_end_of_the_body_leaves_nothing_and_the_retry
         let (paid, ()) = tokio::join!(pay_here(&shop, &key), kill);
         drop(gate);
         match (place, paid.expect_err("its session is gone")) {
-            // The body's own statement failed: the body's own error.
+            // The body's own statement failed, so the call returns the body's own error.
             (Place::BeforeWrite, PayError::Database(_)) => {}
             (Place::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
                 assert!(error.is_retryable());
@@ -64,7 +64,7 @@ async fn a_session_killed_while_it_claims_leaves_nothing_and_the_retry_pays() {
                  AND state LIKE 'Waiting for table%')",
             )
             .await;
-        // The holder's too.
+        // Also the session of the holder.
         observer.kill_others().await;
     };
     let call = async {

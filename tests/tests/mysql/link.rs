@@ -1,4 +1,4 @@
-//! A link that fails at COMMIT: what became of it is found out, or said to be unknown.
+//! A link that fails at COMMIT: the outcome is found out, or reported as unknown.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, pay};
@@ -34,7 +34,7 @@ impl Link {
         pay(&self.pool, &self.key, &CMD).await
     }
 
-    /// Retries past the link, until the server has done with what it was sent.
+    /// Retries without the link, until the server has finished the statements that it received.
     async fn retry(&self) -> Replayable<Paid> {
         self.shop.observer().await.until_no_transaction().await;
         let paid = pay(&self.shop.pool, &self.key, &CMD).await;
@@ -130,7 +130,7 @@ async fn a_server_that_is_not_there_fails_closed() {
     assert!(connection.is_ok());
 }
 
-/// A pool that is closed answers at once, and never another thing.
+/// A closed pool returns an error at once, and always the same one.
 #[tokio::test]
 async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_not_hang() {
     let link = Link::up().await;
@@ -138,7 +138,7 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     let shut_down = async {
         link.proxy.met().await;
         let close = link.pool.close();
-        // Closed from now on; what is returned here only waits for the connection.
+        // The pool is closed from here on; the returned future only waits for the connection.
         drop(close);
         assert!(link.pool.is_closed());
         link.proxy.cut();

@@ -1,4 +1,4 @@
-//! Operations that only a call can name.
+//! Operations whose name is determined by each call.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge};

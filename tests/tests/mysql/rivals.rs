@@ -1,4 +1,4 @@
-//! Many callers of one key.
+//! Many concurrent callers of one key.
 
 use std::collections::HashSet;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-/// A process that pays, and the lines it writes.
+/// A process that pays, and the lines that it prints.
 pub(crate) fn payer(arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mysql-payer"))
         .args(arguments)
@@ -77,7 +77,7 @@ async fn different_keys_do_not_stand_in_each_others_way() {
     }
 }
 
-/// Fails on purpose the first `failures` times, and tries until it is paid.
+/// Fails on purpose the first `failures` times, and retries until the payment is made.
 async fn insist(pool: MySqlPool, key: IdempotencyKey, failures: usize) -> i64 {
     for attempt in 0.. {
         let paid = if attempt < failures {
@@ -90,7 +90,7 @@ async fn insist(pool: MySqlPool, key: IdempotencyKey, failures: usize) -> i64 {
             Err(PayError::BankDown | PayError::Idempotency(Error::InFlight { .. })) => {
                 tokio::task::yield_now().await;
             }
-            // No deadlock, above all.
+            // In particular, no deadlock.
             Err(error) => panic!("{error:?}"),
         }
     }
@@ -112,8 +112,8 @@ async fn eight_rivals_with_wilful_rollbacks_have_one_effect_a_key_and_no_deadloc
     }
 }
 
-/// Under REPEATABLE READ, with replays between fresh calls: no lock of one key's is in the way of
-/// another's, whether they are begun by us or in a caller's transaction.
+/// Under REPEATABLE READ, with replays between first calls: the locks of one key never block
+/// another key, in the library's transactions and in a caller's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn different_keys_never_deadlock_and_are_never_in_flight_for_each_other() {
     let shop = Shop::open(8).await;

@@ -1,4 +1,4 @@
-//! Sessions and servers of many settings.
+//! Sessions and servers with various settings.
 
 use std::time::{Duration, SystemTime};
 
@@ -51,7 +51,7 @@ async fn a_session_of_any_setting_pays_once_and_replays() {
             assert!(!is_in_transaction(&pool).await, "{setting}");
         }
         shop.assert_one_effect(&key).await;
-        // In a caller's transaction, too.
+        // Also in a caller's transaction.
         let key = fresh_key();
         // Under READ ONLY it may not write, and in Oracle's mode sqlx's BEGIN is another thing.
         if !(setting.contains("READ ONLY") || setting.contains("ORACLE")) {
@@ -76,7 +76,7 @@ async fn a_duplicate_refused_under_autocommit_off_leaves_no_transaction_behind()
     assert!(!is_in_transaction(&pool).await);
 }
 
-/// Reads twice, with a gate between.
+/// Reads twice and waits at the gate in between.
 #[idempotent(namespace = "payments", operation = "pay")]
 async fn pay_and_count_twice(
     tx: &mut MySqlTransaction<'_>,
@@ -131,7 +131,7 @@ async fn a_record_bears_the_servers_time_in_whatever_zone_it_stands() {
         let mut connection = shop.database.connect().await;
         let found = store.in_connection(&mut connection).get(&key).await;
         let found = found.expect("it can be read").expect("it is there");
-        // The server is on this machine: there is one clock.
+        // Server and test run on the same machine and share a clock.
         let written = SystemTime::from(found.created_at);
         let age = SystemTime::now().duration_since(written);
         assert!(age.is_ok_and(|age| age < Duration::from_hours(1)), "{zone}");
@@ -151,7 +151,8 @@ async fn a_server_that_takes_no_writes_refuses_even_a_replay() {
     let key = fresh_key();
     pay(&plain, &key, &CMD).await.expect("fresh");
     shop.run("SET GLOBAL read_only = 1").await;
-    // Also those who may write all the same: they would write on a replica.
+    // Also for accounts with the right to write on a read-only server: on a replica they would
+    // write.
     for pool in [&plain, &shop.pool] {
         for key in [&key, &fresh_key()] {
             let refusal = pay(pool, key, &CMD).await.expect_err("it takes no writes");
@@ -180,7 +181,7 @@ async fn a_body_cut_off_by_its_statements_time_leaves_nothing() {
     assert!(paid.id > 0);
 }
 
-/// A look that does not wait for a row does not wait for a table either.
+/// A look-up that does not wait for a row lock does not wait for a table lock either.
 #[tokio::test]
 async fn a_table_that_is_locked_is_in_flight_for_all_its_keys() {
     let shop = Shop::open(1).await;

@@ -1,4 +1,5 @@
-//! Whatever a session is set to, the library stores and reads the same, and leaves it set so.
+//! The library stores and reads the same under any session setting, and leaves the setting
+//! unchanged.
 
 use idem_runtime::{Error, PurgeWorker};
 use idem_tests::mysql::payments::{Pay, PayError, fail_to_pay, pay};
@@ -6,7 +7,7 @@ use idem_tests::mysql::{Shop, fresh_key};
 use idem_tests::settings::{expect_now, keep_leases, store};
 use sqlx::{AssertSqlSafe, MySqlPool};
 
-/// A setting, and what shows whether it still stands.
+/// A setting, and a query that shows whether it is unchanged.
 const SETTINGS: [(&str, &str); 36] = [
     ("SET autocommit = 0", "@@autocommit"),
     ("SET SESSION completion_type = 'CHAIN'", "@@completion_type"),
@@ -101,7 +102,7 @@ const SETTINGS: [(&str, &str); 36] = [
 ];
 
 async fn shown(pool: &MySqlPool, expression: &str) -> String {
-    // In the setting's own limit of rows, too.
+    // Also within the setting's limit of rows.
     let statement =
         format!("SELECT CAST({expression} AS CHAR) COLLATE utf8mb4_bin AS shown LIMIT 1");
     let statement = statement.replace(" COLLATE utf8mb4_bin", "");
@@ -115,7 +116,7 @@ async fn shown(pool: &MySqlPool, expression: &str) -> String {
 #[tokio::test]
 async fn whatever_a_session_is_set_to_changes_neither_what_is_stored_nor_what_is_read() {
     for (setting, expression) in SETTINGS {
-        // Of its own, so that its table is verified by this session.
+        // A separate table, so that this session verifies it.
         let shop = Shop::open(1).await;
         course(&shop, setting, expression).await;
     }
@@ -153,7 +154,7 @@ async fn course(shop: &Shop, setting: &'static str, expression: &str) {
     let purged = PurgeWorker::new(pool.clone()).run_once().await;
     let purged = purged.unwrap_or_else(|error| panic!("{setting}: {error:?}"));
     assert_eq!(purged.rows, 4, "{setting}");
-    // Of a pool of one: the same session, unless the setting is to end it.
+    // The pool has one connection: the session is the same, unless the setting ends it.
     assert_eq!(shown(&pool, expression).await, before, "{setting}");
     pool.close().await;
 }

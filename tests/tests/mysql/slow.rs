@@ -1,4 +1,4 @@
-//! A COMMIT that the server holds up: killed, given up and waited for.
+//! A COMMIT that the server delays: it is killed, dropped, or waited for.
 
 use idem_runtime::Error;
 use idem_tests::mysql::payments::{Pay, pay};
@@ -10,7 +10,7 @@ use crate::rivals::payer;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// A server of the test's own, whose COMMITs wait for the session beside it.
+/// A separate server whose COMMITs wait for the session beside it.
 async fn held() -> (Server, Shop, MySqlConnection) {
     let server = Server::start(&Options::new()).expect("a server");
     let shop = Shop::open_on(&server, 1).await;
@@ -99,7 +99,7 @@ async fn a_commit_still_running_is_waited_for() {
     link.next_commit(Fate::CutClient);
     let release = async {
         link.met().await;
-        // The call has lost its session, which still commits, and has come back with another.
+        // The call has lost its session, which is still committing, and has opened another.
         let mut observer = shop.observer().await;
         observer.until(COMMITS).await;
         observer

@@ -1,5 +1,6 @@
-//! A transaction that the server has undone, for the sake of another node's, without an error: a
-//! ROLLBACK in the place of a statement that reports success is what it looks like.
+//! A transaction that the server rolled back because of a conflicting transaction of another node,
+//! without an error. The tests simulate it by a ROLLBACK in place of a statement that reports
+//! success.
 
 use idem_runtime::{Error, IdempotencyKey, Operation};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, insert, pay};
@@ -12,7 +13,8 @@ const STRICT: Operation = Operation::new("payments", "pay").strict_expiry();
 
 /// A claim's own savepoint.
 const MARK: &str = "SAVEPOINT idem_";
-/// What tells that a transaction of the caller's is there, before the look for a record.
+/// The statement by which the library checks for a caller's transaction before it looks a record
+/// up.
 const PROOF: &str = "RELEASE SAVEPOINT idem_here; SELECT";
 
 struct Link {
@@ -35,7 +37,7 @@ impl Link {
         }
     }
 
-    /// A record whose retention is over.
+    /// A record past its retention.
     async fn expired(&self) {
         pay(&self.shop.pool, &self.key, &CMD).await.expect("fresh");
         let past = "UPDATE idem_record SET created_at = 0, expires_at = 1; DELETE FROM payment";
@@ -88,7 +90,7 @@ async fn in_a_callers_transaction_that_the_server_has_undone_no_body_runs() {
         assert!(link.rewrite.is_done());
         assert!(matches!(refusal, Error::TransactionLost(_)), "{refusal:?}");
         assert!(refusal.is_retryable());
-        // Whatever the caller does with it now.
+        // Regardless of how the caller ends it.
         let _ = tx.commit().await;
         link.shop.assert_no_effect(&link.key).await;
         let paid = pay(&link.pool, &link.key, &CMD).await.expect("fresh");

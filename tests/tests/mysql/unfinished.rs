@@ -1,4 +1,4 @@
-//! Bodies that leave a statement half-way: nobody gets an answer that is not his.
+//! Bodies that leave a statement unfinished: no later statement gets the wrong answer.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -11,8 +11,7 @@ use sqlx::mysql::MySqlTransaction;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Leaves rows that are not all read, or a query that is given up before it is answered; prepared, if it is
-/// read from, or as text.
+/// Leaves rows unread (of a prepared or a text statement), or drops a query before it is answered.
 #[idempotent(
     namespace = "payments",
     operation = "pay",
@@ -73,7 +72,8 @@ async fn what_a_body_leaves_unread_is_no_fault_of_its_and_nobody_elses_answer() 
     }
 }
 
-/// A query is dropped while it is being prepared: the driver does not count what the server answers.
+/// A query is dropped while it is being prepared: the driver then does not count the server's
+/// answer.
 #[tokio::test]
 async fn after_a_query_dropped_while_prepared_nothing_is_recorded_and_nobody_gets_anothers_answer()
 {

@@ -1,4 +1,4 @@
-//! Bodies that do what a body may not do: each is told so, and nothing is recorded without its effect.
+//! Bodies with forbidden actions: each gets an error, and no record is written without its effect.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::postgres::payments::{
@@ -10,7 +10,8 @@ use sqlx::{Acquire as _, AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Pays with `sql` at the end of the body, which must be refused as having ended its transaction.
+/// Pays with `sql` at the end of the body. Asserts that the call is refused because the body ended
+/// its transaction.
 async fn refused_as_ended(shop: &Shop, key: &IdempotencyKey, sql: &str) {
     let refusal = refused_at_the_end(shop, key, sql).await;
     assert!(
@@ -19,7 +20,7 @@ async fn refused_as_ended(shop: &Shop, key: &IdempotencyKey, sql: &str) {
     );
 }
 
-/// Pays with `sql` at the end of the body, which must be refused, and tells why.
+/// Pays with `sql` at the end of the body. Returns the refusal.
 async fn refused_at_the_end(shop: &Shop, key: &IdempotencyKey, sql: &str) -> Error {
     let refusal = pay_then(&shop.pool, key, &CMD, sql).await;
     let refusal = refusal.expect_err("the transaction is another").refusal();
@@ -34,7 +35,7 @@ async fn refused_at_the_end(shop: &Shop, key: &IdempotencyKey, sql: &str) -> Err
     refusal
 }
 
-/// The body kept its effect by itself, which no library can undo; it gets no record on top.
+/// The body committed its effect by itself, which the library cannot undo; no record is added.
 #[tokio::test]
 async fn a_body_that_commits_is_refused_and_nothing_is_recorded() {
     for sql in ["COMMIT", "COMMIT; BEGIN", "COMMIT AND CHAIN"] {
@@ -57,7 +58,7 @@ async fn a_body_that_rolls_back_is_refused_and_nothing_is_kept() {
     }
 }
 
-/// The prepared transaction holds the key's lock until somebody ends it.
+/// The prepared transaction holds the key's lock until it is committed or rolled back.
 #[tokio::test]
 async fn a_body_that_prepares_its_transaction_is_refused_and_the_key_is_in_flight_until_it_ends() {
     let shop = Shop::open(1).await;
@@ -171,7 +172,7 @@ async fn pay_without_a_key(
     Ok(paid)
 }
 
-/// COMMIT of an aborted transaction, and of none, reports success.
+/// COMMIT of an aborted transaction, and outside any, reports success.
 #[tokio::test]
 async fn a_body_without_a_key_is_not_answered_with_what_is_not_committed_either() {
     let shop = Shop::open(1).await;
@@ -203,8 +204,8 @@ async fn pay_and_forget(
     and.map(|()| paid)
 }
 
-/// sqlx ends transactions by its count of them: with one forgotten inside, its COMMIT releases a
-/// savepoint and reports success, and its ROLLBACK leaves the transaction open.
+/// sqlx ends transactions by its own depth counter. If a nested one was forgotten, its COMMIT only
+/// releases a savepoint and reports success, and its ROLLBACK leaves the transaction open.
 #[tokio::test]
 async fn a_transaction_that_the_body_forgot_is_told_and_nothing_is_kept() {
     let shop = Shop::open(1).await;
@@ -216,7 +217,7 @@ async fn a_transaction_that_the_body_forgot_is_told_and_nothing_is_kept() {
     assert!(matches!(failed, Err(PayError::BankDown)), "{failed:?}");
     shop.assert_no_effect(&key).await;
 
-    // Not an inner transaction of one that nobody will end.
+    // Not a nested transaction inside one that is never ended.
     let mut tx = shop.pool.begin().await.expect("the pool is usable");
     let refusal = pay_and_forget(&mut tx, &key, &CMD, Ok(())).await;
     assert!(refusal.is_err(), "{refusal:?}");
@@ -241,7 +242,7 @@ async fn a_failed_statement_under_the_bodys_own_savepoint_is_no_fault() {
 async fn a_permanent_failure_is_not_recorded_where_the_body_ended_its_transaction() {
     let shop = Shop::open(1).await;
     let key = fresh_key();
-    // A trigger function cannot commit; a committed payment comes from a body that did.
+    // A trigger function cannot commit: a committed payment must come from a body that did.
     let refusal = commit_and_decline(&shop.pool, &key, &CMD).await;
     let refusal = refusal.expect_err("the savepoint is gone").refusal();
     assert!(matches!(refusal, Error::TransactionEnded), "{refusal:?}");

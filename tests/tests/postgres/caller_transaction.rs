@@ -1,4 +1,5 @@
-//! Calls within the caller's own transaction: a savepoint, and the caller's COMMIT decides.
+//! Calls in the caller's own transaction: the library uses a savepoint, and the caller's COMMIT
+//! decides.
 
 use idem_runtime::Error;
 use idem_tests::gate::{Gate, Place};
@@ -9,14 +10,14 @@ use sqlx::postgres::PgTransaction;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// A write of the caller's own.
+/// Writes a row as the caller.
 async fn note(tx: &mut PgTransaction<'_>) {
     tx.execute("INSERT INTO payment (key, amount) VALUES ('the caller''s own', 1)")
         .await
         .expect("the transaction is in order");
 }
 
-/// How many of the caller's own writes are committed.
+/// Returns how many of the caller's rows are committed.
 async fn notes(shop: &Shop) -> i64 {
     shop.payments(&"the caller's own".parse().expect("a key"))
         .await
@@ -100,7 +101,8 @@ async fn a_transient_failure_undoes_the_call_alone_and_the_caller_goes_on() {
     assert!(matches!(failed, Err(PayError::BankDown)), "{failed:?}");
     let failed = pay_then(&mut tx, &failing, &CMD, "SELECT 1 / 0").await;
     assert!(matches!(failed, Err(PayError::Database(_))), "{failed:?}");
-    // The lock went with the savepoint: another may have the key while this transaction is open.
+    // The lock was released with the savepoint: another caller may use the key while this
+    // transaction is open.
     let elsewhere = pay(&shop.pool, &failing, &CMD).await.expect("fresh");
     assert!(!elsewhere.replayed());
     assert!(!pay(&mut tx, &other, &CMD).await.expect("fresh").replayed());

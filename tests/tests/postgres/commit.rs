@@ -1,4 +1,5 @@
-//! COMMIT that the server refuses: rolled back by word, and the connection goes on.
+//! A COMMIT that the server refuses: the call reports the rollback, and the connection stays
+//! usable.
 
 use idem_runtime::Error;
 use idem_tests::postgres::payments::{Pay, PayError, pay, pay_then};
@@ -8,7 +9,8 @@ use sqlx::{PgConnection, PgPool};
 const CMD: Pay = Pay { amount: 1 };
 const REFUSALS: u32 = 200;
 
-/// A constraint that is looked at by COMMIT, and one that fails there as a serializable transaction may.
+/// A deferred constraint that is checked at COMMIT, and one that fails there as a serializable
+/// transaction may.
 const DEFERRED: &str = "CREATE TABLE slot (n int UNIQUE DEFERRABLE INITIALLY DEFERRED); \
      INSERT INTO slot VALUES (1); CREATE TABLE skew (n int); \
      CREATE FUNCTION skew() RETURNS trigger LANGUAGE plpgsql AS \
@@ -36,7 +38,7 @@ async fn pid(connection: &mut PgConnection) -> i32 {
         .expect("the server answers")
 }
 
-/// The sessions of the whole pool.
+/// Returns the sessions of all connections of the pool.
 async fn pids(pool: &PgPool) -> Vec<i32> {
     let mut all = Vec::new();
     for _ in 0..pool.options().get_max_connections() {
@@ -106,7 +108,7 @@ async fn a_callers_connection_goes_on_after_a_refused_commit() {
             let (key, other) = (fresh_key(), fresh_key());
             assert_refused(pay_then(&mut connection, &key, &CMD, sql).await, sql);
             assert_refused(pay_then(&mut pooled, &other, &CMD, sql).await, sql);
-            // Outside any transaction, at once.
+            // The connection is outside any transaction at once.
             shop.observer().await.until_no_transaction().await;
             pay(&mut connection, &key, &CMD).await.expect("fresh");
             pay(&mut pooled, &other, &CMD).await.expect("fresh");
@@ -117,7 +119,7 @@ async fn a_callers_connection_goes_on_after_a_refused_commit() {
     assert_eq!((pid(&mut connection).await, pid(&mut pooled).await), before);
 }
 
-/// It would say that there is no transaction to roll back.
+/// A ROLLBACK outside a transaction would cause a server warning.
 #[tokio::test]
 async fn a_refused_commit_makes_the_server_warn_of_nothing() {
     let cluster = Cluster::start(Options::new().set("lc_messages", "C")).expect("a server");

@@ -1,4 +1,4 @@
-//! What is compared on a retry: `skip`, `fingerprint`, `record_request`, the operation.
+//! The values compared on a retry: `skip`, `fingerprint`, `record_request`, the operation.
 
 use idem_runtime::error::Mismatch;
 use idem_runtime::{Error, IdempotencyKey, idempotent};

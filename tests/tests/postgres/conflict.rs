@@ -1,4 +1,4 @@
-//! A duplicate of a call that still runs.
+//! A duplicate of a call that is still running.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use sqlx::postgres::PgTransaction;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Waits until the pool has so many sessions: the last of them is that of a call which found its
-/// key taken, or is about to.
+/// Waits until the pool has `count` sessions. The last one belongs to a call that has found its key
+/// taken, or is about to.
 async fn sessions(observer: &mut Observer, count: i64) {
     let condition = format!(
         "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -98,7 +98,7 @@ async fn a_waiter_runs_if_the_winner_rolls_back() {
     let release = async {
         sessions(&mut shop.observer().await, 2).await;
         gate.open();
-        // The waiter's own body comes by as well.
+        // The waiter's own body reaches the gate as well.
         gate.entered().await;
         gate.open();
     };
@@ -120,7 +120,7 @@ async fn a_waiter_holds_no_pooled_connection() {
     };
     let other_work = async {
         sessions(&mut shop.observer().await, 2).await;
-        // The winner has one of the two; the other is to be had, and held on to.
+        // The winner holds one of the two connections; the other can be acquired and held.
         let connection = shop
             .pool
             .acquire()

@@ -1,4 +1,4 @@
-//! Connections that are not what they should be: inside a transaction already, or read-only.
+//! Connections that are already inside a transaction, or read-only.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Transactions that sqlx does not know of: fresh, used, read-only, aborted.
+/// Transactions that sqlx does not know of: new, used, read-only, aborted.
 const BY_HAND: [&str; 4] = [
     "BEGIN",
     "BEGIN; INSERT INTO payment (key, amount) VALUES ('by hand', 1)",
@@ -106,7 +106,7 @@ async fn a_call_without_a_key_does_not_join_a_transaction_begun_by_hand_either()
     }
 }
 
-/// It would answer from an older state.
+/// A standby would answer from an older state.
 #[tokio::test]
 async fn a_hot_standby_refuses_even_a_replay() {
     let primary = Cluster::start(Options::new()).expect("a server");

@@ -1,5 +1,5 @@
-//! What a call costs, where it can be counted: round trips, bytes of WAL, versions of rows. Times are
-//! `cargo xtask bench`'s.
+//! The countable costs of a call: round trips, bytes of WAL, row versions. `cargo xtask bench`
+//! measures times.
 
 use std::time::Duration;
 
@@ -13,12 +13,11 @@ use sqlx::{Connection as _, PgConnection, PgPool};
 const CMD: Pay = Pay { amount: 1 };
 const CALLS: u64 = 10;
 
-/// The two ways of the library to speak to the server, and the round trips of each beyond those of the
-/// body: of a fresh run, and of a look-up.
+/// The two paths of the library (fused and plain), each with its round trips beyond those of the
+/// body: of a first run, and of a look-up.
 const PATHS: [(&str, u64, u64); 2] = [("on", 0, 1), ("off", 2, 2)];
 
-/// A server on which nothing happens but the test, and a pool of one connection to it over a wire that
-/// counts.
+/// A server without other clients, and a pool of one connection through a proxy that counts.
 struct Till {
     pool: PgPool,
     wire: Wire,
@@ -27,12 +26,12 @@ struct Till {
 }
 
 impl Till {
-    /// With `idem.fused` set so.
+    /// Opens the pool with this value of `idem.fused`.
     async fn open(fused: &str) -> Self {
         let quiet = Options::new()
             .set("autovacuum", "off")
             .set("checkpoint_timeout", "1h")
-            // Else the server notes its running transactions in the WAL now and then.
+            // Otherwise the server periodically logs its running transactions in the WAL.
             .set("wal_level", "minimal")
             .set("max_wal_senders", "0");
         let cluster = Cluster::start(quiet).expect("a server");
@@ -48,15 +47,15 @@ impl Till {
         }
     }
 
-    /// The pool pings its connection after the caller has gone on; waits for that.
+    /// Waits for the ping that the pool sends after the connection is returned.
     async fn settled(&self) {
         while self.pool.num_idle() < 1 {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Does it twice, so that statements are prepared and the table is known, and then ten times with
-    /// an eye on `gauge`: what one call adds to it, the same each time.
+    /// Runs the call twice to warm up (prepared statements, verified table), then ten times.
+    /// Returns the increase of `gauge` per call, which must be equal each time.
     async fn each(&self, gauge: impl AsyncFn() -> u64, call: impl AsyncFn()) -> u64 {
         let mut added = Vec::new();
         for number in 0..2 + CALLS {
@@ -72,7 +71,7 @@ impl Till {
         first
     }
 
-    /// Round trips of one call, with the pool's pings.
+    /// Returns the round trips of one call, including the pool's pings.
     async fn round_trips(&self, call: impl AsyncFn()) -> u64 {
         self.each(async || self.wire.round_trips(), call).await
     }
@@ -93,7 +92,7 @@ impl Till {
         assert!(paid.replayed());
     }
 
-    /// A key with a record.
+    /// Creates a key with a record.
     async fn recorded(&self) -> IdempotencyKey {
         let key = fresh_key();
         pay(&self.shop.pool, &key, &CMD).await.expect("it pays");
@@ -113,7 +112,7 @@ impl Till {
     }
 }
 
-/// Where the server's WAL ends.
+/// Returns the end position of the server's WAL.
 async fn wal(observer: &mut PgConnection) -> u64 {
     let end: i64 = sqlx::query_scalar("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
         .fetch_one(observer)
@@ -193,7 +192,7 @@ async fn a_replay_and_a_refusal_write_no_wal() {
             })
             .await;
         assert_eq!(mismatch, 0);
-        // The gauge does move.
+        // The gauge counts.
         let before = gauge().await;
         till.run().await;
         assert!(gauge().await > before);
@@ -217,7 +216,7 @@ async fn a_record_without_its_request_adds_at_most_550_bytes_of_wal() {
             }
             written.push(wal(&mut observer).await - before);
         }
-        // The first two warm up: the sequence and the tables take their first pages.
+        // The first two calls warm up: the sequence and the tables allocate their first pages.
         let (plain, run) = (written[2], written[3]);
         assert!(run > plain, "the record is written: {written:?}");
         assert!(run <= plain + 550 * CALLS, "{written:?}");
@@ -238,7 +237,7 @@ async fn a_record_is_inserted_once_and_never_updated_and_no_call_leaves_a_dead_o
             let failed = fail_to_pay(&till.pool, &fresh_key(), &CMD, None).await;
             assert!(matches!(failed, Err(PayError::BankDown)));
         }
-        // A session tells what it has counted when it ends, at the latest.
+        // A session reports its statistics at the latest when it ends.
         till.pool.close().await;
         till.shop.pool.close().await;
         let inserted = 1 + 2 * CALLS;

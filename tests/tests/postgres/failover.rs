@@ -1,4 +1,4 @@
-//! A primary that is lost, and the synchronous standby that takes its place.
+//! A lost primary, and the synchronous standby that replaces it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::task::JoinSet;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// A primary, its shop, and the standby without which no COMMIT is answered.
+/// A primary with its shop, and the standby that must confirm each COMMIT.
 async fn pair() -> (Cluster, Shop, Cluster) {
     let primary = Cluster::start(Options::new().set("synchronous_commit", "on")).unwrap();
     let shop = Shop::open_on(&primary, 1).await;
     let standby = Cluster::standby_of(&primary).unwrap();
-    // After the copy was made: the standby, once primary, waits for nobody.
+    // Set after the copy was made: once promoted, the standby does not wait for another.
     shop.run("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
         .await;
     shop.run("SELECT pg_reload_conf()").await;
@@ -30,7 +30,7 @@ async fn pair() -> (Cluster, Shop, Cluster) {
     (primary, shop, standby)
 }
 
-/// A pool that gives a lost server up soon.
+/// Creates a pool with a short timeout for a lost server.
 fn pool(cluster: &Cluster, shop: &Shop) -> PgPool {
     PgPoolOptions::new()
         .max_connections(4)
@@ -43,22 +43,23 @@ fn key(text: &str) -> IdempotencyKey {
     text.parse::<IdempotencyKey>().unwrap().global()
 }
 
-/// What is known of a load while it runs.
+/// The shared state of a running load.
 struct Load {
-    /// The server to call; the old one until the standby is promoted.
+    /// The server to call: the primary, until the standby is promoted.
     target: watch::Receiver<PgPool>,
     stop: watch::Receiver<bool>,
     answered: watch::Sender<usize>,
 }
 
-/// The answers that a client got, each the key and the payment, and how many calls failed.
+/// The answers that a client got (key and payment), and the number of failed calls.
 #[derive(Default)]
 struct History {
     answers: Vec<(String, i64)>,
     failures: usize,
 }
 
-/// Pays key after key, and each until it is answered. Two clients each go the same way.
+/// Pays key after key, and retries each until it is answered. Two clients use the same sequence of
+/// keys.
 async fn client(number: usize, load: Arc<Load>) -> History {
     let mut history = History::default();
     for n in 0.. {
@@ -76,7 +77,7 @@ async fn client(number: usize, load: Arc<Load>) -> History {
                 }
                 Err(PayError::Idempotency(Error::InFlight { .. })) => {}
                 Err(PayError::Idempotency(error)) if error.is_retryable() => history.failures += 1,
-                // The body's own statement, on a link that is gone.
+                // The body's own statement failed on a lost link.
                 Err(PayError::Database(_)) => history.failures += 1,
                 Err(error) => panic!("an answer that no caller may get: {error:?}"),
             }
@@ -127,7 +128,7 @@ async fn when_the_standby_takes_over_nothing_answered_is_lost_and_nothing_runs_t
     drop(primary);
 }
 
-/// Every law that is broken on the new primary, one line each.
+/// Returns every law that is broken on the new primary, one per line.
 async fn violations(pool: &PgPool, histories: &[History]) -> BTreeSet<String> {
     let payments: Vec<(String, i64)> = sqlx::query_as("SELECT key, id FROM payment")
         .fetch_all(pool)
@@ -167,8 +168,8 @@ async fn violations(pool: &PgPool, histories: &[History]) -> BTreeSet<String> {
     broken
 }
 
-/// The lost primary had committed, and was still waiting for the standby's word: nobody was told,
-/// the standby knows nothing of it, and there it runs for the first time.
+/// The lost primary had committed and was waiting for the standby's confirmation. No client was
+/// answered, the standby does not have the commit, and there the call runs for the first time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_the_standby_never_got_is_unknown_and_its_retry_runs_there() {
     let (mut primary, shop, mut standby) = pair().await;

@@ -1,4 +1,4 @@
-//! Failures: what is recorded, what is replayed, and what leaves nothing behind.
+//! Failures: which are recorded, which are replayed, and which leave nothing behind.
 
 use idem_runtime::{Error, IdempotencyKey, ReplayExt as _, StoredFailure};
 use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_in_vain, pay_then};
@@ -37,7 +37,7 @@ async fn a_permanent_failure_is_recorded_replayed_and_its_writes_undone() {
         "data": { "code": 51 },
     });
     assert_eq!(stored(&shop, &key).await, expected);
-    // A second run would fail by another code.
+    // A second run would fail with a different code.
     let failed = fail_to_pay(&shop.pool, &key, &CMD, Some(99)).await;
     assert!(
         matches!(failed, Err(PayError::Declined { code: 51 })),

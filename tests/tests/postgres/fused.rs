@@ -1,4 +1,5 @@
-//! The fused path: where it is taken, where it steps aside, and what it must not change.
+//! The fused path: when it is taken, when the library falls back to the plain path, and that both
+//! give the same results.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, fail_to_pay, pay, pay_then};
@@ -8,8 +9,8 @@ use sqlx::{Executor as _, PgPool};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// How the last unit of work on a pool of one was ended, when its connection has come back outside any
-/// transaction.
+/// Returns how the last transaction on a pool of one ended, after its connection was returned
+/// outside any transaction.
 async fn last_end(shop: &Shop) -> String {
     let mut observer = shop.observer().await;
     observer.until_no_transaction().await;
@@ -23,7 +24,7 @@ async fn last_end(shop: &Shop) -> String {
     .expect("there is a session")
 }
 
-/// What the driver sends for the empty transaction behind a COMMIT AND CHAIN.
+/// The driver's statement that ends the empty transaction after COMMIT AND CHAIN.
 const FUSED: &str = "ROLLBACK";
 const PLAIN: &str = "COMMIT";
 
@@ -141,7 +142,7 @@ async fn a_recorded_failure_takes_the_bodys_writes_back_and_replays() {
     shop.assert_no_effect(&key).await;
 }
 
-/// Pays, and keeps a receipt in another table by a call of its own.
+/// Pays, and stores a receipt in another table by a second call.
 #[idempotent(namespace = "payments", operation = "pay")]
 async fn pay_with_receipt(
     tx: &mut PgTransaction<'_>,
@@ -201,7 +202,7 @@ async fn a_connection_keeps_in_mind_more_tables_than_one() {
     assert!(known);
 }
 
-/// The record's own statement fails after its row was written: that is not COMMIT.
+/// The record's statement fails after its row was written: that is not a failed COMMIT.
 #[tokio::test]
 async fn a_trigger_behind_the_record_fails_the_call_and_not_its_commit() {
     let shop = Shop::open(1).await;
@@ -218,7 +219,7 @@ async fn a_trigger_behind_the_record_fails_the_call_and_not_its_commit() {
     shop.assert_no_effect(&key).await;
 }
 
-/// Checked by COMMIT, after the record was written.
+/// The constraint is checked at COMMIT, after the record was written.
 #[tokio::test]
 async fn a_deferred_constraint_fails_the_commit_and_nothing_is_kept() {
     let shop = Shop::open(1).await;
@@ -240,7 +241,7 @@ async fn a_deferred_constraint_fails_the_commit_and_nothing_is_kept() {
     shop.assert_one_effect(&key).await;
 }
 
-/// COMMIT AND CHAIN begins a transaction when the COMMIT is done, and that may fail.
+/// COMMIT AND CHAIN begins a new transaction after the COMMIT, and that step may fail.
 #[tokio::test]
 async fn an_error_that_may_come_from_behind_the_commit_is_asked_about() {
     for code in ["53200", "57014"] {
@@ -255,7 +256,8 @@ async fn an_error_that_may_come_from_behind_the_commit_is_asked_about() {
         let key = fresh_key();
         let refusal = pay(&shop.pool, &key, &CMD).await;
         let refusal = refusal.expect_err("the trigger gives up").refusal();
-        // The lock was to be had and there is no record: only who asked can say so.
+        // The lock is free and there is no record: only the caller that sent the COMMIT can
+        // conclude that it was rolled back.
         assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
         assert!(refusal.is_retryable());
         shop.assert_no_effect(&key).await;

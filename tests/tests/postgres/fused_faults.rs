@@ -1,5 +1,5 @@
-//! The fused path when something of it fails: nothing is kept, the cause is not mistaken for another,
-//! and the connection is none the worse.
+//! The fused path when a part of it fails: nothing is recorded, the error has the right cause, and
+//! the connection stays usable.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// At most one fresh call is refused, with nothing kept, and no retry.
+/// Asserts that at most one first call is refused, with nothing recorded, and no retry.
 async fn assert_recovers(shop: &Shop, at: &str) {
     let key = fresh_key();
     if let Err(refused) = pay(&shop.pool, &key, &CMD).await {
@@ -52,7 +52,7 @@ async fn a_connection_that_forgot_one_statement_refuses_one_call_at_most() {
     }
 }
 
-/// A rule makes the record's statement impossible, and not the claim's.
+/// A rule makes the record's statement fail, but not the claim.
 #[tokio::test]
 async fn a_rule_made_later_keeps_nothing_and_is_named_and_its_end_is_the_end_of_it() {
     let shop = Shop::open(1).await;
@@ -95,14 +95,14 @@ async fn raises(shop: &Shop, trigger: &str, code: &str) {
     .await;
 }
 
-/// Whatever code a trigger raises, also one of those by which the library's own statements speak.
+/// A trigger may raise any code, including those that the library's own statements raise.
 #[tokio::test]
 async fn a_code_raised_by_a_trigger_at_record_or_commit_keeps_nothing_and_is_refused() {
     let before = "TRIGGER give_up BEFORE INSERT ON idem_record FOR EACH ROW";
     let deferred = "CONSTRAINT TRIGGER give_up AFTER INSERT ON payment DEFERRABLE INITIALLY DEFERRED FOR EACH ROW";
     for (trigger, table) in [(before, "idem_record"), (deferred, "payment")] {
         let shop = Shop::open(1).await;
-        // A trigger before the record is refused, unless it is made after the table was found fit.
+        // A BEFORE trigger is refused by verification, unless it is created after it.
         pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
         for code in CODES {
             raises(&shop, trigger, code).await;
@@ -118,7 +118,7 @@ async fn a_code_raised_by_a_trigger_at_record_or_commit_keeps_nothing_and_is_ref
     }
 }
 
-/// Pays, then asks for `sql` and does not wait for the answer.
+/// Pays, then sends `sql` and does not wait for the answer.
 #[idempotent(namespace = "payments", operation = "pay", skip(sql))]
 async fn pay_and_give_up(
     tx: &mut PgTransaction<'_>,

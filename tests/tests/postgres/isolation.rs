@@ -1,4 +1,4 @@
-//! REPEATABLE READ and SERIALIZABLE, where a transaction sees the state before its lock.
+//! REPEATABLE READ and SERIALIZABLE, where a transaction reads a snapshot older than its lock.
 
 use idem_runtime::Error;
 use idem_tests::gate::{Gate, Place};
@@ -41,7 +41,7 @@ async fn a_callers_transaction_too_old_to_see_the_winner_needs_a_fresh_one() {
             "{level}: {refusal:?}"
         );
         assert!(refusal.is_retryable());
-        // Nothing of the call remains, and the caller may go on.
+        // Nothing of the call remains, and the caller's transaction is usable.
         let committed = tx.commit().await;
         committed.expect("it only lost a savepoint");
         shop.assert_one_effect(&key).await;
@@ -52,8 +52,8 @@ async fn a_callers_transaction_too_old_to_see_the_winner_needs_a_fresh_one() {
     }
 }
 
-/// Two callers that read what the other writes. The server gives up the second; the record's own
-/// statement is the first to hear of it.
+/// Two callers that each read the other's rows. The server rolls back the second, which gets the
+/// error at the record's own statement.
 #[tokio::test]
 async fn a_serialization_failure_of_the_record_is_the_loss_of_the_callers_transaction() {
     let shop = Shop::open(1).await;
@@ -100,7 +100,7 @@ async fn a_serialization_failure_of_the_record_is_the_loss_of_the_callers_transa
 #[tokio::test]
 async fn a_serialization_failure_at_commit_keeps_nothing_and_may_be_retried() {
     let shop = Shop::open(1).await;
-    // Makes COMMIT fail as the server's own check would.
+    // Makes COMMIT fail as the server's serialization check would.
     shop.run(
         "CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN RAISE SQLSTATE '40001'; END $$;

@@ -1,4 +1,4 @@
-//! Where a key is from, whose it is and where it is kept: `key`, `scope`, `key_required`, `table`.
+//! The options `key`, `scope`, `key_required` and `table`.
 
 use idem_runtime::{Error, IdempotencyKey, Scope, idempotent, schema};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};

@@ -1,4 +1,4 @@
-//! A client process that is killed leaves a key fresh or complete.
+//! A client process that is killed leaves its key unused or completed.
 
 use idem_tests::gate::{Gate, Place};
 use idem_tests::postgres::payments::{Pay, pay};
@@ -60,7 +60,7 @@ async fn a_process_killed_while_it_waits_for_a_rival_is_not_missed() {
     let kill = async {
         gate.entered().await;
         let (mut child, _lines) = payer(&["once", &shop.database.url(), key.as_str()]);
-        // The winner's session and the waiter's.
+        // The sessions of the winner and of the waiter.
         let two = "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                    AND backend_type = 'client backend' AND pid <> pg_backend_pid()) >= 2";
         shop.observer().await.until(two).await;

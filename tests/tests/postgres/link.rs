@@ -1,4 +1,4 @@
-//! A link that fails at COMMIT: what became of it is found out, or said to be unknown.
+//! A link that fails at COMMIT: the outcome is found out, or reported as unknown.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, fail_to_pay, pay};
@@ -35,8 +35,9 @@ impl Link {
         pay(&self.pool, &self.key, &CMD).await
     }
 
-    /// Retries past the link, when the server has done with what it was sent. The empty transaction
-    /// behind a COMMIT AND CHAIN stays until its link is found dead; it holds nothing.
+    /// Retries without the link, after the server has finished the statements that it received. The
+    /// empty transaction after COMMIT AND CHAIN stays open until the server finds its link dead; it
+    /// holds no lock.
     async fn retry(&self) -> Replayable<Paid> {
         let mut observer = self.shop.observer().await;
         observer.until_nothing_is_written().await;
@@ -109,7 +110,7 @@ async fn a_commit_still_running_is_waited_for() {
     link.proxy.next_commit(Fate::CutClient);
     let release = async {
         link.proxy.met().await;
-        // The call has lost its session, which still commits, and has come back with another.
+        // The call has lost its session, which is still committing, and has opened another.
         let mut observer = link.shop.observer().await;
         observer.until_blocked(1).await;
         let another = "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
@@ -191,7 +192,7 @@ async fn a_server_that_is_not_there_fails_closed() {
     assert!(connection.is_ok());
 }
 
-/// A pool that is closed answers at once, and never another thing.
+/// A closed pool returns an error at once, and always the same one.
 #[tokio::test]
 async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_not_hang() {
     let link = Link::up().await;
@@ -199,7 +200,7 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     let shut_down = async {
         link.proxy.met().await;
         let close = link.pool.close();
-        // Closed from now on; what is returned here only waits for the connection.
+        // The pool is closed from here on; the returned future only waits for the connection.
         drop(close);
         assert!(link.pool.is_closed());
         link.proxy.cut();
@@ -212,7 +213,8 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     assert!(link.retry().await.replayed());
 }
 
-/// A server that panics over a COMMIT, for a full disk say, may have written it.
+/// A server that crashes during a COMMIT, for example because the disk is full, may have written
+/// it.
 #[tokio::test]
 async fn a_session_that_ends_over_a_commit_leaves_it_open_whatever_the_code() {
     for (severity, code) in [("PANIC", "53100"), ("FATAL", "XX000")] {
@@ -224,8 +226,8 @@ async fn a_session_that_ends_over_a_commit_leaves_it_open_whatever_the_code() {
     }
 }
 
-/// As PostgreSQL's own, and it stays between the snapshot of its statement and the lock for as long
-/// as another session holds the advisory lock 2.
+/// As PostgreSQL's own function, but waits between taking its snapshot and the lock while another
+/// session holds the advisory lock 2.
 const SLOW_LOCK: &str = "
     CREATE SCHEMA slow;
     CREATE FUNCTION slow.pg_try_advisory_xact_lock(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$

@@ -8,7 +8,7 @@ use sqlx::postgres::PgTransaction;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Pays after having tried to pay under its own key, by its own transaction.
+/// Tries to pay under its own key in its own transaction, then pays.
 #[idempotent(namespace = "payments", operation = "pay")]
 async fn pay_within_pay(
     tx: &mut PgTransaction<'_>,
@@ -23,7 +23,7 @@ async fn pay_within_pay(
     charge(tx, key, cmd).await
 }
 
-/// Pays after having tried to pay under its own key, by another connection.
+/// Tries to pay under its own key on another connection, then pays.
 #[idempotent(namespace = "payments", operation = "pay", skip(pool))]
 async fn pay_beside_pay(
     tx: &mut PgTransaction<'_>,
@@ -36,7 +36,7 @@ async fn pay_beside_pay(
     charge(tx, key, cmd).await
 }
 
-/// Pays twice, each under a key of its own.
+/// Pays twice, under two keys.
 #[idempotent(namespace = "payments", operation = "pay")]
 async fn pay_in_two_parts(
     tx: &mut PgTransaction<'_>,

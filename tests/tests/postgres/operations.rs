@@ -1,4 +1,4 @@
-//! Operations that only a call can name; and what is shown of where a call begins.
+//! Operations whose name is determined by each call, and the `Debug` text of the database argument.
 
 use idem_runtime::{Begin, Error, IdempotencyKey, LeaseSource, idempotent};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge};
@@ -30,7 +30,7 @@ async fn a_type_parameter_in_its_name_makes_an_operation_of_each_type() {
     shop.assert_one_effect(&key).await;
 }
 
-/// As `#[tracing::instrument]` does with what it does not skip.
+/// Formats a value as `#[tracing::instrument]` formats an argument.
 fn shown<'c>(db: impl Begin<'c, PgTransaction<'c>>) -> String {
     let text = format!("{db:?}");
     drop(db);

@@ -1,4 +1,5 @@
-//! The plain store and leases on a partitioned table: the server names the partition that refused a row.
+//! The raw store and leases on a partitioned table: the server names the partition that refused a
+//! row.
 
 use std::time::Duration;
 

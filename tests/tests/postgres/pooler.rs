@@ -1,4 +1,4 @@
-//! Behind a pooler in transaction mode: each transaction on another server connection than the last.
+//! Behind a pooler in transaction mode: each transaction may run on a different server connection.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Pays as one must behind such a pooler: the body's own statement has no name either.
+/// Pays as is necessary behind such a pooler: the body's own statement is unnamed as well.
 #[idempotent(namespace = "payments")]
 async fn pay(
     tx: &mut PgTransaction<'_>,
@@ -29,13 +29,13 @@ async fn pay(
     Ok(Paid { id })
 }
 
-/// A shop past the pooler, and the way through it.
+/// A shop with direct access to the database, and the pooler in front of it.
 async fn open() -> (Pooler, Shop) {
     let (database, pooler) = Pooler::fresh().await;
     (pooler, Shop::furnish(database, 1).await)
 }
 
-/// Calls until the answer is another than "in flight".
+/// Calls until the answer is not "in flight".
 async fn insist(pool: &PgPool, key: &IdempotencyKey) -> Paid {
     loop {
         match pay(pool, key, &CMD).await {
@@ -89,7 +89,7 @@ async fn a_duplicate_on_another_server_connection_is_in_flight_and_replays_after
     let gate = Gate::at(key.as_str(), Place::AfterWrite);
     let duplicate = async {
         gate.entered().await;
-        // More often than there are server connections: none of them lets it in.
+        // More often than there are server connections: each of them refuses it.
         for _ in 0..4 {
             let refusal = pay(&pool, &key, &CMD).await.unwrap_err().refusal();
             assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
@@ -116,7 +116,7 @@ async fn a_call_in_the_callers_transaction_through_a_pooler_goes_as_that_goes() 
     assert!(!pay(&mut tx, &key, &CMD).await.unwrap().replayed());
     tx.rollback().await.unwrap();
     shop.assert_no_effect(&key).await;
-    // Whatever server connection comes next, the claim is on none of them.
+    // The claim is held by none of the server connections, so the next one does not matter.
     for replayed in [false, true, true, true] {
         let mut tx = client.begin().await.unwrap();
         let paid = pay(&mut tx, &key, &CMD).await.unwrap();
@@ -126,8 +126,8 @@ async fn a_call_in_the_callers_transaction_through_a_pooler_goes_as_that_goes() 
     shop.assert_one_effect(&key).await;
 }
 
-/// Who keeps statements by name there is refused by the server: it knows them on one connection of
-/// its own, and not on the next.
+/// A client with named statements is refused by the server, which knows them only on the connection
+/// where they were prepared.
 #[tokio::test]
 async fn who_keeps_named_statements_behind_a_pooler_may_get_errors_and_never_a_second_effect() {
     let (pooler, shop) = open().await;
@@ -138,8 +138,8 @@ async fn who_keeps_named_statements_behind_a_pooler_may_get_errors_and_never_a_s
     for n in 0..48 {
         let key = &keys[n % keys.len()];
         let answer = match n % 3 {
-            // Named statements of the library's and of the body's, of the body's only, of the
-            // library's only.
+            // Named statements in the library and in the body; only in the body; only in the
+            // library.
             0 => payments::pay(&careless[n % 2], key, &CMD).await,
             1 => payments::pay(&half_told, key, &CMD).await,
             _ => pay(&careless[n % 2], key, &CMD).await,
@@ -160,8 +160,9 @@ async fn who_keeps_named_statements_behind_a_pooler_may_get_errors_and_never_a_s
         let (payments, records) = shop.effects(key).await;
         assert!(payments == records && payments <= 1, "{payments} {records}");
     }
-    // No such statement here, or another client's of that name, with other values perhaps. Where the
-    // library meets it before a body it prepares anew, so that it may be that nobody was refused.
+    // The statement is unknown here, or belongs to another client with other parameters. If the
+    // library finds out before the body runs, it prepares the statement again, so possibly no call
+    // is refused.
     assert!(
         refused.iter().all(|code| matches!(
             &**code,
@@ -169,7 +170,7 @@ async fn who_keeps_named_statements_behind_a_pooler_may_get_errors_and_never_a_s
         )),
         "{refused:?}"
     );
-    // The keys are none the worse for it.
+    // The keys are usable.
     let pool = pooler.pool(2, pooler.options());
     for key in &keys {
         insist(&pool, key).await;

@@ -1,4 +1,4 @@
-//! What the database refuses at the record is told for what it is.
+//! Errors of the database at the record's statement are reported as what they are.
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
 use idem_tests::gate::{Gate, Place};
@@ -14,7 +14,8 @@ pub(crate) const PARTITIONED: &str = "ALTER TABLE idem_record RENAME TO plain; \
      CREATE TABLE part_0 PARTITION OF idem_record FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
      CREATE TABLE part_1 PARTITION OF idem_record FOR VALUES WITH (MODULUS 2, REMAINDER 1)";
 
-/// A record like `from`'s under `to`, from somebody who does not ask for the lock.
+/// Returns SQL that inserts a copy of the record of `from` under the key `to`, without taking the
+/// lock.
 pub(crate) fn like(from: &IdempotencyKey, to: &IdempotencyKey) -> String {
     format!(
         "CREATE TEMP TABLE copy AS SELECT * FROM idem_record WHERE key = '{from}'; \
@@ -63,8 +64,8 @@ async fn after_insert(shop: &Shop, body: &str) {
     .await;
 }
 
-/// What a trigger on the record's table fails with is the trigger's, whatever the code, and is not taken
-/// for one of the library's own findings.
+/// An error raised by a trigger on the record's table is reported as the trigger's, whatever its
+/// code, and not as a finding of the library.
 #[tokio::test]
 async fn a_triggers_own_error_is_not_taken_for_a_finding_of_the_librarys() {
     let shop = Shop::open(1).await;
@@ -106,7 +107,7 @@ async fn a_triggers_own_error_is_not_taken_for_a_finding_of_the_librarys() {
     pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
 }
 
-/// The same at the look-up, where a policy may call a function.
+/// The same at the look-up, where a row security policy may call a function.
 #[tokio::test]
 async fn a_policys_own_error_is_not_taken_for_a_finding_of_the_librarys() {
     let shop = Shop::open(1).await;
@@ -131,7 +132,7 @@ async fn a_policys_own_error_is_not_taken_for_a_finding_of_the_librarys() {
              CREATE POLICY seen ON idem_record USING (seen()) WITH CHECK (true)"
         ))
         .await;
-        // A policy is asked of a record that the look-up has met.
+        // A policy is evaluated for a record that the look-up finds.
         let key = fresh_key();
         pay(&shop.pool, &key, &CMD).await.expect("by its owner");
         let refusal = pay(&pool, &key, &CMD).await.expect_err(body).refusal();
@@ -189,7 +190,8 @@ async fn a_role_without_a_grant_is_told_which() {
     );
 }
 
-/// A body that has ended its transaction *and* moved the table is told the former where it can be known.
+/// If a body has ended its transaction *and* replaced the table, the call reports the former where
+/// it can be known.
 #[tokio::test]
 async fn a_body_that_moves_the_table_is_told_so_and_how_to_name_it() {
     for sql in [
@@ -247,7 +249,7 @@ async fn sell(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, sql: &str) -> Re
     sold.map(|_| 1).map_err(Sale::SoldOut)
 }
 
-/// A retry could succeed: what the database gave up is not the request's fault.
+/// A deadlock or serialization failure is not the request's fault: a retry could succeed.
 #[tokio::test]
 async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded() {
     let shop = Shop::open(1).await;
@@ -255,7 +257,8 @@ async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded() {
         let key = fresh_key();
         let raise = format!("DO 'BEGIN RAISE EXCEPTION USING ERRCODE = ''{code}''; END'");
         let failed = sell(&shop.pool, &key, &raise).await;
-        // What is recorded has no error of the database's in it, and the first caller gets that too.
+        // The recorded failure does not contain the database's error, and the first caller gets it
+        // without as well.
         let is_recorded = matches!(failed, Err(Sale::Recorded(_)));
         assert!(
             is_recorded == (recorded == 1)
@@ -268,7 +271,7 @@ async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded() {
     }
 }
 
-/// The server that has few locks, and a body that takes them all.
+/// A server with a small lock table, and a body that fills it.
 #[tokio::test]
 async fn a_full_table_of_locks_names_its_setting_and_is_not_other_writers() {
     let few = Options::new()
@@ -280,7 +283,7 @@ async fn a_full_table_of_locks_names_its_setting_and_is_not_other_writers() {
     let key = fresh_key();
     pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
 
-    // All of them are another session's.
+    // Another session holds all of them.
     let mut other = shop.database.connect().await;
     let all = "SELECT pg_advisory_lock(n) FROM generate_series(1, 100000) AS n";
     other.execute(all).await.expect_err("there are not so many");
@@ -296,7 +299,7 @@ async fn a_full_table_of_locks_names_its_setting_and_is_not_other_writers() {
         .await
         .expect("they are its own");
 
-    // By the body itself, that swallows the error: it is told that there was one.
+    // The body fills the lock table itself and ignores the error: the call still reports it.
     let all = "SELECT pg_advisory_xact_lock(n) FROM generate_series(1, 100000) AS n";
     let refusal = pay_whatever(&shop.pool, &key, &CMD, all).await;
     let refusal = refusal.expect_err("its writes are gone").refusal();

@@ -1,4 +1,4 @@
-//! Many callers of one key.
+//! Many concurrent callers of one key.
 
 use std::collections::HashSet;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use idem_tests::postgres::{Shop, fresh_key};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// A process that pays, and the lines it writes.
+/// A process that pays, and the lines that it prints.
 pub(crate) fn payer(arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_payer"))
         .args(arguments)

@@ -1,4 +1,4 @@
-//! Rules of the record itself: whose clock, who arbitrates, what it may not do.
+//! The rules of the record: its clock, its arbiter, its limits.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};
@@ -30,7 +30,7 @@ async fn attempts(shop: &Shop, key: &IdempotencyKey) -> i32 {
         .expect("it is recorded")
 }
 
-/// The times of a record are of the moment, by the server's clock, also in an old transaction.
+/// A record has the time of its statement by the server's clock, even in an old transaction.
 #[tokio::test]
 async fn a_record_bears_the_servers_time_of_its_writing() {
     let shop = Shop::open(1).await;
@@ -90,7 +90,7 @@ async fn an_expired_record_replays_until_purged_and_under_strict_expiry_counts_a
     );
 }
 
-/// A pool of a user whom row security does not show any record.
+/// Creates a pool of a role from which row security hides every record.
 async fn blindfolded(shop: &Shop) -> PgPool {
     shop.run(
         "GRANT ALL ON payment, idem_record, payment_id_seq TO pg_monitor;
@@ -132,7 +132,7 @@ async fn a_winner_that_row_security_hides_is_an_error_and_no_second_effect() {
 #[tokio::test]
 async fn a_trigger_that_swallows_the_record_is_found_out_and_nothing_is_kept() {
     let shop = Shop::open(1).await;
-    // Made after the table was found fit.
+    // Created after the table was verified.
     pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
     shop.run(
         "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';

@@ -1,4 +1,4 @@
-//! What a session, a role or a database has set changes neither what is stored nor what is read.
+//! Settings of a session, a role or a database change neither the stored nor the read values.
 
 use idem_runtime::store::Store;
 use idem_runtime::{Attempt, Error, IdempotencyKey, Namespace, idempotent};
@@ -55,7 +55,7 @@ async fn mail(
     Ok(to)
 }
 
-/// What PostgreSQL lets anybody set that a statement of the library's could depend on.
+/// The settings that an ordinary role may change and that can affect a statement of the library.
 const SETTINGS: &[(&str, &str)] = &[
     ("bytea_output", "escape"),
     ("DateStyle", "'SQL, DMY'"),
@@ -95,13 +95,14 @@ const SETTINGS: &[(&str, &str)] = &[
     ("client_encoding", "LATIN1"),
 ];
 
-/// Clocks that stand still, as tests of other software put them before the server's own.
+/// Functions that return a constant time, as test tools put them in front of the server's own.
 const CLOCKS: &str = "CREATE SCHEMA clocks; \
      CREATE FUNCTION clocks.now() RETURNS timestamptz LANGUAGE sql AS 'SELECT timestamptz ''epoch'''; \
      CREATE FUNCTION clocks.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT timestamptz ''epoch'''; \
      CREATE FUNCTION clocks.statement_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT clock_timestamp()'";
 
-/// A pool of one connection on which `name` is set so; without a cache of statements if `capacity` is 0.
+/// Creates a pool of one connection with this setting; without a statement cache if `capacity` is
+/// 0.
 fn pool(shop: &Shop, name: &str, value: &str, capacity: usize) -> PgPool {
     let set = format!("SET {name} = {value}");
     PgPoolOptions::new()
@@ -123,7 +124,7 @@ fn key() -> IdempotencyKey {
     text.parse::<IdempotencyKey>().expect("a key").global()
 }
 
-/// All settings of a session but the library's own.
+/// Returns all settings of a session except the library's own.
 async fn settings(connection: &mut PgConnection) -> String {
     sqlx::query_scalar(
         "SELECT string_agg(name || '=' || setting, ', ' ORDER BY name) FROM pg_settings \
@@ -135,7 +136,7 @@ async fn settings(connection: &mut PgConnection) -> String {
     .expect("the server answers")
 }
 
-/// Each step of the library's by `set`, and what it has stored is read by `plain`.
+/// Runs each step of the library through `set`, and reads the stored values through `plain`.
 async fn assert_alike(set: &PgPool, plain: &PgPool, at: &str) {
     let text = "\u{e9}\\x41\\001'\"\u{0}";
     let before = settings(&mut set.acquire().await.expect(at)).await;
@@ -247,7 +248,7 @@ async fn what_a_session_has_set_changes_neither_what_is_stored_nor_what_is_read(
 async fn what_a_role_or_a_database_has_set_does_not_either() {
     let shop = Shop::open(1).await;
     let plain = shop.pool.clone();
-    // Made before anything is set.
+    // Created before any setting is changed.
     drop(plain.acquire().await.expect("a connection"));
     let name = shop.database.name();
     for whose in [

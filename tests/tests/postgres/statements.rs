@@ -1,4 +1,4 @@
-//! Prepared statements that the server does not know any more, or does not run any more.
+//! Prepared statements that the server no longer knows, or no longer runs.
 
 use idem_runtime::store::RawStore;
 use idem_runtime::{Error, IdempotencyKey, Namespace};
@@ -8,7 +8,8 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// What kills the statements of a session, and what kills those of every session that look the record up.
+/// Actions that invalidate the statements of one session, and of every session that looks the
+/// record up.
 const DEATHS: [&str; 5] = [
     "DISCARD ALL",
     "DEALLOCATE ALL",
@@ -54,7 +55,7 @@ async fn a_pool_whose_prepared_statements_died_pays_and_replays_at_once() {
     }
 }
 
-/// A column is altered or added but once.
+/// Altering or adding a column works only once.
 fn sql_once<'s>(sql: &'s str, key: &IdempotencyKey, recorded: &IdempotencyKey) -> &'s str {
     if sql.contains("ALTER") && key != recorded {
         "SELECT 1"
@@ -88,7 +89,7 @@ async fn a_callers_connection_whose_prepared_statements_died_pays_and_replays_at
 #[tokio::test]
 async fn a_callers_transaction_whose_prepared_statements_died_pays_and_replays_at_once() {
     for sql in DEATHS {
-        // Not inside a transaction.
+        // Not allowed inside a transaction.
         let sql = if sql == "DISCARD ALL" {
             "DISCARD PLANS; DEALLOCATE ALL"
         } else {
@@ -118,7 +119,7 @@ async fn a_body_that_deallocates_all_statements_is_retryable_and_its_connection_
         assert!(refused.is_retryable(), "{refused:?}");
         assert!(matches!(refused, Error::StatementsLost(_)), "{refused:?}");
     };
-    // Statements are only kept of the second call on.
+    // Statements are cached from the second call on.
     pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
 
     let key = fresh_key();
@@ -161,7 +162,7 @@ async fn a_store_on_a_connection_whose_prepared_statements_died_reads_at_once_or
     pay(&shop.pool, &key, &CMD).await.expect("fresh");
     let store = RawStore::new(Namespace::from_static("payments"));
     let mut connection = shop.database.connect().await;
-    // One that keeps statements.
+    // A connection with a statement cache.
     pid_kept(&mut connection).await;
     for _ in 0..2 {
         let found = store.in_connection(&mut connection).get(&key).await;

@@ -11,7 +11,7 @@ use sqlx::postgres::PgTransaction;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// As the state of a web server.
+/// The shared state of a web server.
 struct State {
     pool: PgPool,
 }

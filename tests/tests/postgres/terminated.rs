@@ -1,4 +1,4 @@
-//! A server process that is ended, at each step of a call.
+//! A server process that is terminated at each step of a call.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
 use idem_tests::gate::{self, Gate, Place};
@@ -34,7 +34,7 @@ async fn terminated_at_either_end_of_the_body_leaves_nothing_and_the_retry_pays(
         let (paid, ()) = tokio::join!(pay_here(&shop, &key), terminate);
         drop(gate);
         match (place, paid.expect_err("its session is gone")) {
-            // The body's own statement failed: the body's own error.
+            // The body's own statement failed, so the call returns the body's own error.
             (Place::BeforeWrite, PayError::Database(_)) => {}
             (Place::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
                 assert!(error.is_retryable());
@@ -105,7 +105,8 @@ async fn terminated_in_commit_before_it_is_durable_is_resolved_as_rolled_back() 
     shop.assert_one_effect(&key).await;
 }
 
-/// The server has committed when it waits for its standby; to say "failed" would be wrong.
+/// The server has committed locally when it waits for its standby: an error "failed" would be
+/// wrong.
 #[tokio::test]
 async fn terminated_while_waiting_for_a_synchronous_standby_is_answered_with_the_result() {
     let mut cluster =

@@ -1,5 +1,5 @@
-//! Bodies that leave a statement half-way: the connection may answer something else than it is asked from
-//! then on, and nobody gets such an answer.
+//! Bodies that leave a statement unfinished: the connection's answers may no longer match its
+//! statements, and no caller gets such an answer.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,26 +13,26 @@ use sqlx::{Acquire as _, Executor as _, PgConnection};
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// What a body leaves half-way.
+/// A statement that a body leaves unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     /// A COPY that is neither finished nor aborted.
     CopyIn,
-    /// The same, with data on its way.
+    /// A COPY with data sent, neither finished nor aborted.
     CopyInData,
-    /// The same, given up before the server has answered.
+    /// A COPY that is dropped before the server has answered.
     CopyInUnanswered,
-    /// The stream of a COPY, of which nothing is read.
+    /// The output stream of a COPY, of which nothing is read.
     CopyOut,
-    /// The same, of more than fits on the way.
+    /// The output stream of a COPY that exceeds the network buffers, of which nothing is read.
     CopyOutLong,
     /// A COPY that the server refuses.
     CopyOutRefused,
     /// The rows of a query, of which one is read.
     Rows,
-    /// A query that is given up before it is answered.
+    /// A query that is dropped before it is answered.
     Query,
-    /// A query that is given up before all of it is sent.
+    /// A query that is dropped before it is completely sent.
     QueryLong,
 }
 
@@ -86,14 +86,14 @@ async fn leave(half: Half, tx: &mut PgConnection) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// How the body goes on.
+/// How the body continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
-    /// As if nothing were.
+    /// It returns normally.
     Succeed,
-    /// With another statement, whose error it swallows.
+    /// It sends another statement and ignores its error.
     Swallow,
-    /// It leaves it half-way inside a transaction of its own, which it gives up, and pays again.
+    /// It leaves the statement unfinished inside a nested transaction, drops that, and pays again.
     Retreat,
     Fail,
 }
@@ -128,7 +128,7 @@ async fn pay_and_leave(
     }
 }
 
-/// Whoever uses the connection next gets his own answers, or none.
+/// The next user of the connection gets its own answers, or an error.
 async fn assert_own_answers(connection: &mut PgConnection, at: &str, may_be_dead: bool) {
     for number in 0..5_i32 {
         let answer = sqlx::query_scalar::<_, i32>("SELECT $1::int")

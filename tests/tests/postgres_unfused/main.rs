@@ -1,7 +1,8 @@
-//! The laws of `postgres` over the plain path: the library takes it where the pool says
+//! The laws of `postgres` on the plain path, which the library takes if the pool sets
 //! `idem.fused=off`, as every pool of this binary does ([`idem_tests::postgres::Database`]).
 //!
-//! Not those of a pooler, which refuses startup options; there the path is the plain one anyway.
+//! The laws of the pooler are left out: it refuses startup options, and behind it the library takes
+//! the plain path anyway.
 
 #[path = "../postgres/bodies.rs"]
 mod bodies;

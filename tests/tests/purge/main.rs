@@ -9,7 +9,7 @@ use idem_runtime::{Error, IdempotencyKey, Namespace, Purged};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-/// A key of the records that the tests make, number `n`.
+/// Returns the key of the test's record number `n`.
 fn key(n: u32) -> IdempotencyKey {
     let key: IdempotencyKey = format!("k{n}").parse().expect("an acceptable key");
     key.global()
@@ -19,19 +19,19 @@ fn store() -> RawStore {
     Store::new(Namespace::from_static("purge"))
 }
 
-/// Passes reports on to a test that waits for them.
+/// Sends each report to the test that waits for it.
 fn to(reports: UnboundedSender<String>) -> impl Fn(&Result<Purged, Error>) + Send + Sync + 'static {
     move |result| {
         let line = match result {
             Ok(purged) => format!("{} rows", purged.rows),
             Err(error) => error.to_string(),
         };
-        // A test that has seen enough does not listen any more.
+        // The test may have stopped listening.
         let _ = reports.send(line);
     }
 }
 
-/// Waits for a report with this in it; others may come before.
+/// Waits for a report that contains this text; skips others.
 async fn until(reports: &mut UnboundedReceiver<String>, part: &str) {
     loop {
         let report = reports.recv().await.expect("the worker runs");

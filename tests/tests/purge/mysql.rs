@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{replays, to, until};
 
-/// A database with `expired` records, a live one, a claim, and a lease and an unknown outcome of
-/// long ago.
+/// Creates a database with `expired` expired records, a live record, a claim, an old lease and an
+/// old unknown outcome.
 async fn database(expired: u32) -> (Database, MySqlConnection) {
     let database = Database::fresh().await;
     let mut conn = database.connect().await;
@@ -37,7 +37,7 @@ async fn database(expired: u32) -> (Database, MySqlConnection) {
     (database, conn)
 }
 
-/// What [`database`] makes beside the expired records.
+/// The number of records that [`database`] creates beside the expired ones.
 const KEPT: i64 = 4;
 
 async fn count(database: &Database) -> i64 {
@@ -77,7 +77,7 @@ async fn a_sweep_on_mysql_passes_over_rows_that_others_have_locked() {
     assert_eq!(count(&database).await, KEPT);
 }
 
-/// Not those of a record near by, and not a new key's either.
+/// The batch locks neither the gaps beside its records nor those of a new key.
 #[tokio::test]
 async fn a_batch_under_way_on_mysql_is_in_no_other_keys_way_and_leads_alone() {
     let (database, mut conn) = database(15).await;
@@ -85,7 +85,7 @@ async fn a_batch_under_way_on_mysql_is_in_no_other_keys_way_and_leads_alone() {
     schema::create_table_if_missing(&mut other, "second")
         .await
         .unwrap();
-    // Each batch waits, its rows locked, for the row of another table.
+    // Each batch locks its rows and then waits for the row of another table.
     conn.execute(sqlx::raw_sql(
         "CREATE TABLE hold (id int PRIMARY KEY) ENGINE = InnoDB; INSERT INTO hold VALUES (1); \
          CREATE TRIGGER hold AFTER DELETE ON idem_record FOR EACH ROW UPDATE hold SET id = 1 WHERE id = 1; \
@@ -100,7 +100,7 @@ async fn a_batch_under_way_on_mysql_is_in_no_other_keys_way_and_leads_alone() {
     assert_eq!((second.rows, second.skipped), (0, true));
     let elsewhere = worker(database.pool(1)).table("second").unwrap();
     assert!(!elsewhere.run_once().await.unwrap().skipped);
-    // A replay of a record that this batch does not have, and a fresh key.
+    // A record outside this batch replays, and an unused key is claimed.
     assert!(replays(&mut other, 12).await);
     other
         .execute(

@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{key, replays, store, to, until};
 
-/// A database with `expired` records, a live one, and a lease and an unknown outcome of long ago.
+/// Creates a database with `expired` expired records, a live record, an old lease and an old
+/// unknown outcome.
 async fn database(expired: u32) -> (Database, PgConnection) {
     let database = Database::fresh().await;
     let mut conn = database.connect().await;
@@ -30,7 +31,7 @@ async fn database(expired: u32) -> (Database, PgConnection) {
     (database, conn)
 }
 
-/// What [`database`] makes beside the expired records.
+/// The number of records that [`database`] creates beside the expired ones.
 const KEPT: i64 = 3;
 
 async fn expire(conn: &mut PgConnection, from: u32, to: u32) {
@@ -43,7 +44,7 @@ async fn expire(conn: &mut PgConnection, from: u32, to: u32) {
     conn.execute(AssertSqlSafe(statement)).await.unwrap();
 }
 
-/// From now on each batch waits, its rows locked, until the transaction of `conn` ends.
+/// Makes each batch wait, with its rows locked, until the transaction of `conn` ends.
 async fn hold_batches(conn: &mut PgConnection) {
     let hold = "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS \
                 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN OLD; END'; \
@@ -90,7 +91,7 @@ async fn a_sweep_does_not_read_what_has_not_expired() {
     conn.execute("ANALYZE idem_record").await.unwrap();
     let pool = database.pool(1);
     worker(pool.clone()).run_once().await.unwrap();
-    // A session tells what it has counted when it ends, at the latest.
+    // A session reports its statistics at the latest when it ends.
     pool.close().await;
     let mut observer = database.observer().await;
     let counts = "FROM pg_stat_user_tables WHERE relname = 'idem_record'";
@@ -161,10 +162,10 @@ async fn claims_go_on_while_a_batch_holds_its_rows() {
     hold_batches(&mut conn).await;
     let leader = tokio::spawn(worker_of(&database));
     database.observer().await.until_blocked(1).await;
-    // An expired key replays, from the very row that is about to go.
+    // An expired key replays from the row that the batch is about to delete.
     let mut caller = database.connect().await;
     assert!(replays(&mut caller, 1).await);
-    // A fresh key is claimed and recorded.
+    // An unused key is claimed and recorded.
     let (store, pool) = (store(), database.pool(1));
     let mut tx = pool.begin().await.unwrap();
     let mut bound = store.in_transaction(&mut *tx).unwrap();
@@ -226,7 +227,7 @@ async fn cancelled_between_two_batches_the_worker_reports_what_it_deleted() {
     let running = tokio::spawn(worker.run(async { drop(stopped.await) }));
     let rest = format!("(SELECT count(*) FROM idem_record) = {}", 15 + KEPT);
     database.observer().await.until(&rest).await;
-    // The worker has given back the pool's only connection, and so has the count of its batch.
+    // The worker has returned the pool's only connection, so its batch is counted.
     drop(pool.acquire().await.unwrap());
     drop(stop);
     running.await.unwrap();
@@ -271,7 +272,7 @@ async fn an_error_is_reported_and_the_worker_goes_on() {
     until(&mut reported, "does not exist").await;
     schema::create_if_missing(&mut conn).await.unwrap();
     until(&mut reported, "0 rows").await;
-    // And again on the interval.
+    // The next sweep starts after the interval.
     for round in [0, 10] {
         expire(&mut conn, round, round + 4).await;
         until(&mut reported, "5 rows").await;

@@ -14,7 +14,8 @@ use super::{replays, to, until};
 
 const JOURNALS: [Journal; 2] = [Journal::Wal, Journal::Rollback];
 
-/// A database with `expired` records, a live one, and a lease and an unknown outcome of long ago.
+/// Creates a database with `expired` expired records, a live record, an old lease and an old
+/// unknown outcome.
 async fn database(journal: Journal, expired: u32) -> Sqlite {
     let database = Sqlite::fresh(journal);
     let mut conn = database.connect().await;
@@ -33,7 +34,7 @@ async fn database(journal: Journal, expired: u32) -> Sqlite {
     database
 }
 
-/// What [`database`] makes beside the expired records.
+/// The number of records that [`database`] creates beside the expired ones.
 const KEPT: i64 = 3;
 
 async fn count(database: &Sqlite) -> i64 {

@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use crate::payments::{Books, JOURNALS, key, pay, pay_and, refused};
 
-/// Books, and a file attached to each connection of a pool.
+/// A database, and a second file attached to each connection of a pool.
 struct Beside {
     books: Books,
     pool: SqlitePool,
@@ -69,7 +69,7 @@ async fn connect(path: &PathBuf, journal: Option<SqliteJournalMode>) -> SqliteCo
         .expect("it can be opened")
 }
 
-/// Each writes to the other file.
+/// Each of the two writes to the other file.
 const WRITES: [&str; 7] = [
     "INSERT INTO other.log VALUES (3)",
     "INSERT INTO other.keyed VALUES (3)",
@@ -110,7 +110,7 @@ async fn a_body_that_writes_to_a_file_whose_commit_is_another_is_refused_and_not
             }
             assert_eq!(beside.books.count(&key).await, (0, 0), "{write}");
             assert_eq!(beside.logged().await, 2, "{write}");
-            // The connection is as good as before.
+            // The connection is usable.
             pay(&beside.pool, &key, 5).await.expect("paid");
         }
     }
@@ -156,7 +156,7 @@ async fn a_file_that_is_only_read_is_allowed_whoever_writes_to_it_meanwhile() {
             assert_eq!(beside.books.count(&key(begin)).await, (1, 1));
         }
         writer.execute("COMMIT").await.expect("committed");
-        // One that has committed since this transaction began to read.
+        // A record committed since this transaction began to read.
         let between = async |tx: &mut sqlx::SqliteTransaction<'_>| {
             tx.fetch_all("SELECT n FROM other.log").await?;
             connect(&beside.other, None)
@@ -176,7 +176,7 @@ async fn a_file_that_is_only_read_is_allowed_whoever_writes_to_it_meanwhile() {
     }
 }
 
-/// A caller's BEGIN IMMEDIATE locks every file, and what was written is not told from that.
+/// A caller's BEGIN IMMEDIATE locks every file, which looks the same as writes to every file.
 #[tokio::test]
 async fn in_a_callers_transaction_a_file_is_asked_too() {
     for (begin, refuses) in [("BEGIN", false), ("BEGIN IMMEDIATE", true)] {
@@ -219,7 +219,7 @@ async fn what_goes_with_the_connection_may_be_written() {
     assert_eq!(books.count(&key).await, (1, 1));
 }
 
-/// A process that is killed once it has its answer, or is refused.
+/// A process that is killed after it has its answer, or is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_leaves_no_record_without_its_effect_in_an_attached_file() {
     let beside = Beside::open(Journal::Wal, SqliteJournalMode::Wal).await;

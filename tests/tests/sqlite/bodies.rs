@@ -1,4 +1,4 @@
-//! Bodies that do not leave their transaction alone.
+//! Bodies that end or replace their transaction.
 
 use idem_runtime::Error;
 use sqlx::sqlite::SqliteTransaction;
@@ -6,8 +6,9 @@ use sqlx::{Connection as _, Executor as _};
 
 use crate::payments::{Books, JOURNALS, PayError, insert, key, pay, pay_and, refused};
 
-/// Runs a body that sends this after its payment, on a pool of one connection and on the caller's
-/// own; returns how many payments are there after each. No record may be.
+/// Runs a body that sends this statement after its payment, on a pool of one connection and on the
+/// caller's own connection. Returns the number of payments after each, and asserts that there is no
+/// record.
 async fn ended_by(statement: &'static str) -> [i64; 2] {
     let books = Books::open(JOURNALS[0], 1).await;
     let (key, own) = (key("a"), key("own"));
@@ -26,7 +27,7 @@ async fn ended_by(statement: &'static str) -> [i64; 2] {
     let (own_effects, records) = books.count(&own).await;
     assert_eq!(records, 0);
 
-    // Nothing of it is left on either connection.
+    // Neither connection keeps anything of it.
     assert!(!conn.is_in_transaction());
     for name in ["b", "c"] {
         let key = self::key(name);
@@ -101,7 +102,7 @@ async fn a_temporary_table_of_the_records_name_is_not_in_the_way() {
         Ok(())
     };
     let first = pay_and(&books.pool, &key, 5, body).await.expect("paid");
-    // On the very connection that has the temporary table, and on one that has not.
+    // On the connection that has the temporary table, and on one that does not.
     for pool in [&books.pool, &books.db.pool(1)] {
         let again = pay(pool, &key, 5).await.expect("a replay");
         assert!(again.replayed());

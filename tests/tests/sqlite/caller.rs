@@ -8,7 +8,7 @@ use sqlx::{Connection as _, Executor as _};
 
 use crate::payments::{Books, JOURNALS, PayError, count, insert, key, pay, pay_and, refused};
 
-/// Connections that do not wait for locks: what they find locked is refused at once.
+/// Connections without a busy timeout: a locked table is refused at once.
 fn impatient(books: &Books) -> SqlitePool {
     let options = books.db.options().clone().busy_timeout(Duration::ZERO);
     SqlitePoolOptions::new().connect_lazy_with(options)
@@ -22,11 +22,12 @@ async fn a_deferred_transaction_takes_the_write_lock_before_it_looks() {
         let mut rival = books.pool.begin().await.expect("a transaction");
         let paid = pay(&mut rival, &key, 5).await.expect("paid");
 
-        // If the look-up had come first, this transaction would be bound to a state without the
-        // rival's record.
+        // If the look-up came first, this transaction would read a snapshot without the competing
+        // record.
         let mut tx = pool.begin().await.expect("a transaction");
         let error = refused(pay(&mut tx, &key, 5).await);
-        // All that shows of a record in another's open transaction is that somebody writes.
+        // A record in another open transaction is not visible; the only sign of it is that the
+        // database is locked.
         assert!(matches!(error, Error::Busy(_)), "{error:?}");
         rival.commit().await.expect("committed");
         let again = pay(&mut tx, &key, 5).await.expect("a replay");
@@ -144,8 +145,8 @@ async fn a_body_that_ends_the_callers_transaction_is_told_so() {
         drop(tx);
         let (_, records) = books.count(&key).await;
         assert_eq!(records, 0, "{statement}");
-        // Whatever became of that transaction, the pool's only connection serves the next call, and
-        // for everybody.
+        // However that transaction ended, the pool's only connection serves the next call of any
+        // caller.
         let (next, other) = (self::key("b"), books.db.pool(1));
         assert!(!pay(&books.pool, &next, 5).await.expect("paid").replayed());
         assert_eq!(count(&other, &next).await, (1, 1), "{statement}");

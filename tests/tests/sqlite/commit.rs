@@ -1,4 +1,4 @@
-//! COMMIT that meets readers, and COMMIT that is refused.
+//! A COMMIT blocked by readers, and a COMMIT that is refused.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use crate::payments::{Books, JOURNALS, key, pay, pay_and, refused};
 
-/// A pool of one connection that soon gives up waiting for others.
+/// Creates a pool of one connection with a short busy timeout.
 fn hasty(books: &Books) -> SqlitePool {
     let options = books
         .db
@@ -21,7 +21,7 @@ fn hasty(books: &Books) -> SqlitePool {
         .connect_lazy_with(options)
 }
 
-/// Reads, and keeps the shared lock until the transaction ends.
+/// Reads, and holds the shared lock until the transaction ends.
 async fn reading(conn: &mut SqliteConnection) -> SqliteTransaction<'_> {
     let mut reader = conn.begin().await.expect("a transaction");
     reader
@@ -31,7 +31,7 @@ async fn reading(conn: &mut SqliteConnection) -> SqliteTransaction<'_> {
     reader
 }
 
-/// Waits until somebody's COMMIT waits for readers to leave: no new reader is let in then.
+/// Waits until a COMMIT waits for readers: then no new reader gets a lock.
 async fn until_a_commit_waits(observer: &mut SqliteConnection) {
     while observer.fetch_all("SELECT * FROM payment").await.is_ok() {
         tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ async fn a_commit_may_be_dropped_while_it_waits() {
         () = until_a_commit_waits(&mut observer) => {}
     }
     reader.rollback().await.expect("the reader leaves");
-    // That COMMIT may still succeed, or be over.
+    // That COMMIT may still succeed, or have ended.
     pay(&books.pool, &key, 5).await.expect("paid, or a replay");
     assert_eq!(books.count(&key).await, (1, 1));
 }
@@ -121,7 +121,7 @@ async fn a_deferred_constraint_refused_at_commit_keeps_nothing() {
     }
 }
 
-/// A temporary table goes with its connection.
+/// A temporary table is dropped with its connection.
 async fn mark(pool: &SqlitePool) {
     pool.execute("CREATE TEMP TABLE mark (n)")
         .await

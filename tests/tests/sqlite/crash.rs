@@ -36,7 +36,7 @@ async fn a_panic_in_the_body_leaves_nothing_and_a_pool_of_one_usable() {
     let (pool, key) = (books.pool.clone(), key("a"));
     let call = {
         let key = key.clone();
-        // On a thread of its own: a future that holds a closure over a transaction need not be
+        // On a separate thread: a future that holds a closure over a transaction need not be
         // `Send`.
         tokio::task::spawn_blocking(move || {
             tokio::runtime::Handle::current()

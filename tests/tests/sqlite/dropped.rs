@@ -8,8 +8,8 @@ use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use crate::payments::{Books, JOURNALS, count, create_tables, insert, key, pay};
 
-/// What must hold after a call with this key was dropped: fresh or complete, and after a retry, one
-/// effect.
+/// Asserts that after a dropped call the key is unused or completed, and that a retry leaves
+/// exactly one effect.
 async fn one_effect_after_a_retry(books: &Books, text: &str) {
     let (effects, records) = books.count(&key(text)).await;
     assert!(effects == records && effects <= 1, "{effects}, {records}");
@@ -127,9 +127,10 @@ async fn a_call_on_the_callers_connection_may_be_dropped_anywhere() {
     }
 }
 
-/// The connection is as before the call: sqlx and SQLite agree that no transaction is open.
+/// Asserts that the connection is as before the call: sqlx and SQLite agree that no transaction is
+/// open.
 async fn outside_any_transaction(conn: &mut SqliteConnection, text: &str) {
-    // Whatever the dropped call left to do comes before this.
+    // Runs the queued work of the dropped call first.
     conn.ping().await.expect("the connection lives");
     assert!(!conn.is_in_transaction(), "{text}");
     let tx = conn
@@ -151,7 +152,7 @@ async fn a_call_in_the_callers_transaction_may_be_dropped_anywhere() {
             insert(&mut tx, &before, 1).await.expect("written");
             let ended = cut(pay(&mut tx, &key(&text), 5), polls, when).await;
             assert!(tx.is_in_transaction(), "{text}");
-            // The caller goes on, and what it commits is its own work and no half of the call's.
+            // The caller continues, and commits its own writes only, without a part of the call's.
             pay(&mut tx, &key(&format!("{text}-next")), 7)
                 .await
                 .unwrap_or_else(|error| panic!("{text}: {error:?}"));

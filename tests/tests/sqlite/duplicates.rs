@@ -1,4 +1,4 @@
-//! Concurrent duplicates: of one process, and of several.
+//! Concurrent duplicates in one process and in several.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,8 +15,8 @@ async fn a_duplicate_is_refused_while_the_first_still_runs() {
     for journal in JOURNALS {
         let books = Books::open(journal, 2).await;
         let (key, gate) = (key("a"), Gate::default());
-        // The first goes on only after the second has its answer, so waiting for the writer would
-        // be waiting for ever.
+        // The first continues only after the second has its answer, so waiting for the writer would
+        // never end.
         let (first, second) = tokio::join!(
             pay_and(&books.pool, &key, 5, async |_| {
                 gate.pass().await;

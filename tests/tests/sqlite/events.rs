@@ -12,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::payments::{Books, Gate, JOURNALS, PayError, key, pay, pay_and, refused};
 
-/// The library's events of this thread, each as `level field=value ..`.
+/// The library's events of this thread, each formatted as `level field=value ..`.
 #[derive(Clone, Default)]
 struct Events(Arc<Mutex<Vec<String>>>);
 
@@ -52,8 +52,8 @@ impl Events {
         (events, guard)
     }
 
-    /// Expects that there was one event, of this level and with these fields; and that it quotes
-    /// nothing of `SECRETS`.
+    /// Asserts that there was exactly one event, with this level and these fields, and that it
+    /// quotes nothing of `SECRETS`.
     #[track_caller]
     fn expect(&self, level: Level, fields: &[&str]) {
         let events = std::mem::take(&mut *self.0.lock().expect("no panic"));
@@ -70,7 +70,7 @@ impl Events {
     }
 }
 
-/// The key, the request, and what is put into a result.
+/// The texts of the key, the request and the result.
 const SECRETS: [&str; 3] = ["key-of-ada", "4815162342", "4111-1111"];
 const CENTS: i64 = 4_815_162_342;
 
@@ -184,7 +184,7 @@ async fn a_dropped_call_is_told_once() {
         Level::INFO,
         &["outcome=\"dropped\"", "key=\"", "replayed=false"],
     );
-    // One that was never polled has asked for nothing.
+    // A call that was never polled emits no event.
     drop(pay(&books.pool, &key, CENTS));
     assert!(events.0.lock().expect("no panic").is_empty());
 }

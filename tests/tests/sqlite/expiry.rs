@@ -1,4 +1,4 @@
-//! How long a record lives, by whose clock.
+//! The retention of a record, and the clock that measures it.
 
 use std::time::SystemTime;
 
@@ -21,8 +21,8 @@ async fn pay_strictly(
     Ok(insert(tx, key, cents).await?)
 }
 
-/// Moves every record's life back, as if it had been written that much earlier: to one second past
-/// its end, or to one minute before it.
+/// Moves the times of every record back, so that its retention ended one second ago or ends in one
+/// minute.
 async fn age(books: &Books, spent: bool) {
     let end = if spent { -1_000_000 } else { 60_000_000 };
     sqlx::query(
@@ -93,7 +93,7 @@ async fn an_expired_record_is_absent_under_strict_expiry_and_is_replaced() {
                 .replayed()
         );
         age(&books, true).await;
-        // Another request, even: the key is fresh.
+        // Even a different request is accepted: the key is unused.
         let again = pay_strictly(&books.pool, &key, 6).await.expect("paid");
         assert!(!again.replayed());
         assert_eq!(books.count(&key).await, (2, 1));

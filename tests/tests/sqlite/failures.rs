@@ -1,4 +1,4 @@
-//! `failures = "record"`.
+//! Failures under `failures = "record"`.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteTransaction;
 
 use crate::payments::{Books, JOURNALS, Paid, PayError, insert, key, pay, refused};
 
-/// A bank that answers each charge as it is told, and counts them.
+/// A bank that answers each charge as configured, and counts the charges.
 struct Bank {
     asked: AtomicU32,
     answer: fn() -> Result<(), PayError>,
@@ -118,7 +118,7 @@ async fn a_recorded_failure_reaches_an_operation_that_records_none_any_more() {
     charge(&books.pool, &key, 5, &bank)
         .await
         .expect_err("declined");
-    // `pay` is the same operation, after a deploy that has dropped the option.
+    // `pay` is the same operation after a deploy that has removed the option.
     let error = refused(pay(&books.pool, &key, 5).await);
     let Error::RecordedFailure(failure) = error else {
         panic!("{error:?}");

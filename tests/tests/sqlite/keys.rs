@@ -1,4 +1,4 @@
-//! Where the key and its scope come from.
+//! The sources of the key and its scope.
 
 use std::fmt;
 
@@ -205,7 +205,7 @@ async fn a_call_without_a_key_runs_each_time_if_it_may() {
         assert_eq!(paid.expect("paid").replayed(), replayed);
     }
     assert_eq!(books.count(&key("a")).await, (1, 1));
-    // In the caller's transaction too, and undone with it.
+    // Also in the caller's transaction, and rolled back with it.
     let mut tx = books.pool.begin().await.expect("a transaction");
     pay_with_or_without(&mut tx, None, 5).await.expect("paid");
     tx.rollback().await.expect("rolled back");

@@ -81,7 +81,7 @@ async fn concurrent_duplicates_in_shared_memory_have_one_effect() {
     }
 }
 
-/// `SQLITE_LOCKED`, in a statement of the body: connections that share a cache do not wait for each
+/// `SQLITE_LOCKED` in a statement of the body: connections that share a cache do not wait for each
 /// other's tables.
 fn is_locked(error: &sqlx::Error) -> bool {
     let code = error

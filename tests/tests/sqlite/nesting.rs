@@ -10,8 +10,8 @@ use crate::payments::{
     Books, JOURNALS, Paid, PayError, count, create_tables, insert, key, pay, pay_and, refused,
 };
 
-/// Nests the same identity in the body's own transaction, hands the refusal on, and then does
-/// without.
+/// Nests a call with the same identity in the body's own transaction, returns its refusal, and then
+/// pays without it.
 async fn the_same_identity_is_refused(pool: &SqlitePool) {
     let key = key("a");
     let nest = async |tx: &mut SqliteTransaction<'_>| {
@@ -22,7 +22,7 @@ async fn the_same_identity_is_refused(pool: &SqlitePool) {
     assert!(matches!(error, Error::NestedSameKey), "{error:?}");
     assert_eq!(count(pool, &key).await, (0, 0));
 
-    // A body that swallows the refusal still has its transaction, and one payment.
+    // A body that ignores the refusal keeps its transaction, and makes one payment.
     let swallow = async |tx: &mut SqliteTransaction<'_>| {
         let error = refused(pay(&mut *tx, &key, 5).await);
         assert!(matches!(error, Error::NestedSameKey), "{error:?}");
@@ -91,7 +91,7 @@ async fn a_child_key_is_a_step_of_its_parent() {
         assert!(pay(&mut *tx, &child, 1).await?.replayed());
         Ok(())
     };
-    // What fails with its parent is undone with it.
+    // The nested call is rolled back with its parent.
     let failed = pay_and(&books.pool, &parent, 5, async |tx| {
         step(tx).await?;
         Err(PayError::OutOfReach)
@@ -112,7 +112,7 @@ async fn a_child_key_is_a_step_of_its_parent() {
     );
 }
 
-/// [`pay`], by another spelling of its table.
+/// [`pay`] with a different spelling of its table.
 #[idempotent(namespace = "payments", operation = "pay", table = "main.idem_record")]
 async fn pay_in_full(
     tx: &mut SqliteTransaction<'_>,
@@ -122,8 +122,9 @@ async fn pay_in_full(
     Ok(insert(tx, key, cents).await?)
 }
 
-/// Two spellings have two marks, so nesting is not seen: the primary key must refuse the outer
-/// record. Where the table's definition says to replace, however it is written, no body runs.
+/// The two spellings have different hashes, so the nesting is not detected: the primary key must
+/// refuse the outer record. If the table's definition has ON CONFLICT REPLACE in any form, no body
+/// runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_identity_by_two_spellings_of_its_table_has_no_effect() {
     let arbiter = "PRIMARY KEY (namespace, scope, key)";

@@ -1,5 +1,5 @@
-//! What is one operation and what are two: names, receivers, type parameters; and what a call without a
-//! key is not asked.
+//! Which handlers are one operation and which are two (names, receivers, type parameters), and
+//! which inputs of a call without a key are ignored.
 
 use std::borrow::Cow;
 

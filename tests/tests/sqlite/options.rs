@@ -1,4 +1,4 @@
-//! What is compared, what is kept, and where.
+//! The options for comparing, storing and placing records.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
 use sqlx::sqlite::SqliteTransaction;
@@ -60,7 +60,7 @@ async fn a_key_of_another_operation_is_refused() {
     assert_eq!(books.count(&key("a")).await, (1, 1));
 }
 
-/// Not `Serialize`, and another at each call.
+/// Not `Serialize`, and different at each call.
 struct Trace(u32);
 
 #[idempotent(namespace = "payments", operation = "pay", skip(trace))]
@@ -91,7 +91,7 @@ async fn what_is_skipped_is_not_compared() {
         let paid = pay_traced(&books.pool, &key("a"), 5, Trace(call)).await;
         assert_eq!(paid.expect("paid").replayed(), call == 2);
     }
-    // The rest is: it is the request of `pay`, which takes no trace.
+    // The other parameters are compared: they equal the request of `pay`, which has no trace.
     assert!(
         pay(&books.pool, &key("a"), 5)
             .await

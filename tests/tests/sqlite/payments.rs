@@ -1,4 +1,4 @@
-//! The business that the tests are about: payments, and one handler that makes them.
+//! The sample business of the tests: payments, and one handler that makes them.
 
 use std::fmt::Debug;
 
@@ -31,7 +31,7 @@ pub(crate) enum PayError {
 }
 
 impl PayError {
-    /// The library's refusal; anything else is not what the test is about.
+    /// Returns the library's refusal; panics for any other error.
     pub(crate) fn refusal(self) -> Error {
         match self {
             Self::Idempotency(error) => error,
@@ -59,17 +59,17 @@ impl Failure for PayError {
     }
 }
 
-/// The refusal that a call must have come to.
+/// Returns the refusal of a call, which must be refused.
 pub(crate) fn refused<T: Debug>(result: Result<T, PayError>) -> Error {
     result.expect_err("the call is refused").refusal()
 }
 
-/// A global key of this text.
+/// Creates a key of this text in the global scope.
 pub(crate) fn key(text: &str) -> IdempotencyKey {
     text.parse::<IdempotencyKey>().expect("a good key").global()
 }
 
-/// Pays, in the transaction given.
+/// Pays in the given transaction.
 pub(crate) async fn insert(
     tx: &mut SqliteTransaction<'_>,
     key: &IdempotencyKey,
@@ -93,7 +93,7 @@ pub(crate) async fn pay(
     Ok(insert(tx, key, cents).await?)
 }
 
-/// Pays, and then does something else in the same body. The same operation as [`pay`].
+/// Pays, and then runs `then` in the same body. It is the same operation as [`pay`].
 #[idempotent(namespace = "payments", operation = "pay", skip(then))]
 pub(crate) async fn pay_and(
     tx: &mut SqliteTransaction<'_>,
@@ -106,7 +106,7 @@ pub(crate) async fn pay_and(
     Ok(paid)
 }
 
-/// Holds a body where it is until told otherwise.
+/// Holds a body at one point until the test lets it continue.
 #[derive(Default)]
 pub(crate) struct Gate {
     reached: Notify,
@@ -114,24 +114,24 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// For the body: says that it is here, and waits.
+    /// Called by the body: reports that it has arrived, and waits.
     pub(crate) async fn pass(&self) {
         self.reached.notify_one();
         self.open.notified().await;
     }
 
-    /// For the test: waits until the body is here.
+    /// Called by the test: waits until the body has arrived.
     pub(crate) async fn reached(&self) {
         self.reached.notified().await;
     }
 
-    /// For the test: lets the body go on.
+    /// Called by the test: lets the body continue.
     pub(crate) fn open(&self) {
         self.open.notify_one();
     }
 }
 
-/// A database with the tables of the business and the library, and a pool to it.
+/// A database with the tables of the business and of the library, and a pool.
 pub(crate) struct Books {
     pub(crate) db: Sqlite,
     pub(crate) pool: SqlitePool,
@@ -145,7 +145,7 @@ impl Books {
         Self { db, pool }
     }
 
-    /// How many payments a key has made, and how many records it has, at one moment.
+    /// Returns the number of payments and of records of a key, at one moment.
     pub(crate) async fn count(&self, key: &IdempotencyKey) -> (i64, i64) {
         count(&self.pool, key).await
     }
@@ -169,7 +169,7 @@ pub(crate) async fn create_tables(pool: &SqlitePool) {
         .expect("the business's table");
 }
 
-/// As [`Books::count`], for a database without books.
+/// Returns the same as [`Books::count`], for a database without books.
 pub(crate) async fn count(pool: &SqlitePool, key: &IdempotencyKey) -> (i64, i64) {
     sqlx::query_as(
         "SELECT (SELECT count(*) FROM payment WHERE key = ?1), \

@@ -1,4 +1,4 @@
-//! Connections and tables on which nothing may run.
+//! Connections and tables on which no body may run.
 
 use idem_runtime::error::SchemaFault;
 use idem_runtime::{Error, IdempotencyKey, idempotent, schema};
@@ -50,7 +50,7 @@ async fn a_transaction_forgotten_on_a_pooled_connection_is_never_joined() {
             std::mem::forget(conn.begin().await.expect("a transaction"));
         }
         drop(conn);
-        // In that transaction a payment would be made that nobody ever commits.
+        // A payment in that transaction would never be committed.
         if by_hand {
             let error = refused(pay(&books.pool, &key, 5).await);
             assert!(matches!(error, Error::AlreadyInTransaction), "{error:?}");
@@ -94,7 +94,7 @@ async fn a_read_only_database_is_refused_before_the_body() {
         let error = refused(call.await);
         assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
         assert!(!started);
-        // What is recorded can be read.
+        // The recorded result can be decoded.
         assert!(
             pay(&pool, &self::key("old"), 5)
                 .await

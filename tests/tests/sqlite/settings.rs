@@ -1,4 +1,5 @@
-//! Whatever a connection is set to, the library stores and reads the same, and leaves it set so.
+//! The library stores and reads the same under any connection setting, and leaves the setting
+//! unchanged.
 
 use idem_runtime::{Error, IdempotencyKey, PurgeWorker, idempotent};
 use idem_tests::settings::{expect_now, keep_leases, store};
@@ -8,7 +9,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::payments::{JOURNALS, Paid, PayError, count, create_tables, insert, key, pay, refused};
 
-/// A setting, and the pragma that shows whether it still stands.
+/// A setting, and the pragma that shows whether it is unchanged.
 const SETTINGS: [(&str, &str); 25] = [
     ("PRAGMA case_sensitive_like = ON", "user_version"),
     ("PRAGMA count_changes = ON", "count_changes"),

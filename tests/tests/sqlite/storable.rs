@@ -1,4 +1,4 @@
-//! What is committed is what a replay answers, or nothing is committed.
+//! The committed result equals every replay, or nothing is committed.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use crate::payments::{Books, JOURNALS, PayError, insert, key, refused};
 const PAY: Operation = Operation::new("payments", "pay");
 const TRY: Operation = Operation::new("payments", "pay").record_failures();
 
-/// Pays, and answers with this.
+/// Pays and returns this value.
 async fn answer<T>(books: &Books, key: &IdempotencyKey, result: T) -> Result<T, PayError>
 where
     T: Serialize + DeserializeOwned,

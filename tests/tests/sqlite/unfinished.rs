@@ -1,4 +1,4 @@
-//! Bodies that leave a statement half-way: nobody gets an answer that is not his.
+//! Bodies that leave a statement unfinished: no later statement gets the wrong answer.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use sqlx::{Executor as _, SqliteConnection};
 
 use crate::payments::{Books, JOURNALS, PayError, key, pay, pay_and};
 
-/// Rows that are not all read, or a query that is given up before it is answered.
+/// Leaves rows unread, or drops a query before it is answered.
 async fn leave(conn: &mut SqliteConnection, reads: bool) {
     let numbers = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000) \
                    SELECT n FROM n";

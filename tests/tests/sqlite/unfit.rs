@@ -1,4 +1,4 @@
-//! Files and connections that cannot carry the protocol, whatever the table looks like.
+//! Files and connections on which the protocol cannot work, even with a fit table.
 
 use std::str::FromStr as _;
 
@@ -63,7 +63,7 @@ async fn a_journal_that_does_not_undo_what_is_half_done_is_refused_before_the_bo
         (SqliteJournalMode::Memory, "memory"),
     ] {
         let books = Books::open(JOURNALS[1], 1).await;
-        // The table is known to be fit by now.
+        // The table has been verified by now.
         pay(&books.pool, &key("first"), 5).await.expect("paid");
         let pool = pool(books.db.options().clone().journal_mode(mode));
         let mut tx = pool.begin().await.expect("a transaction");
@@ -106,7 +106,7 @@ async fn what_a_rival_has_not_committed_is_never_replayed() {
     let key = key("a");
     let mut rival = rivals.begin().await.expect("a transaction");
     pay(&mut rival, &key, 5).await.expect("paid");
-    // A connection that shares its cache and looks past its locks sees that record.
+    // A connection with a shared cache that reads uncommitted data sees that record.
     let dirty = pool(options.pragma("read_uncommitted", "1"));
     let error = refused(pay(&dirty, &key, 5).await);
     assert!(

@@ -1,4 +1,4 @@
-//! `on_conflict = "wait"`.
+//! Duplicates under `on_conflict = "wait"`.
 
 use std::future;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use sqlx::sqlite::{SqlitePoolOptions, SqliteTransaction};
 
 use crate::payments::{Books, Gate, JOURNALS, Paid, PayError, insert, key, refused};
 
-/// The same operation with two tempers: what is compared is the name.
+/// Two handlers of the same operation, one that waits and one that does not: only the name is
+/// compared.
 #[idempotent(
     namespace = "payments",
     operation = "pay",
@@ -53,8 +54,8 @@ async fn a_waiting_duplicate_replays_and_holds_no_connection_meanwhile() {
         async {
             gate.reached().await;
             let second = pay_patiently(&books.pool, &key, 5, async || Ok(()));
-            // One of the pool's two connections is the first call's. The other can be had again and
-            // again although the second call waits, and only then does the first go on.
+            // The first call holds one of the pool's two connections. The other can be acquired
+            // repeatedly while the second call waits; only then does the first continue.
             let others = async {
                 for _ in 0..100 {
                     drop(books.pool.acquire().await.expect("a connection"));
@@ -125,7 +126,7 @@ async fn a_record_in_the_callers_open_transaction_is_waited_for() {
             .expect("paid");
         let second = pay_patiently(&impatient, &key, 5, async || Ok(()));
         let commit = async {
-            // Often enough for a call that is refused at once to be over.
+            // Enough polls for a call that is refused at once to finish.
             for _ in 0..100 {
                 drop(impatient.acquire().await.expect("a connection"));
                 tokio::task::yield_now().await;

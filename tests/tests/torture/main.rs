@@ -1,4 +1,4 @@
-//! Short runs of the torture, and faults planted on purpose, which must be caught. A long run is
+//! Short runs of the torture test, and deliberate faults that it must find. A long run is
 //! `cargo xtask torture`.
 
 use std::fs;
@@ -32,7 +32,7 @@ async fn outcome<E: Engine>(calls: u64, blows: u64, planted: Planted) -> Outcome
 }
 
 async fn holds<E: Engine>(calls: u64) {
-    // Each kind once.
+    // Each kind of fault once.
     let expected = E::BLOWS.len() as u64;
     let outcome = outcome::<E>(calls, expected, Planted::Nothing).await;
     let dealt: u64 = outcome.blows.values().sum();
@@ -41,7 +41,7 @@ async fn holds<E: Engine>(calls: u64) {
         let kept = keep(outcome).expect("the logs can be kept");
         panic!("kept in {}: {broken:#?}", kept.display());
     }
-    // The last ones may wait for a message that does not come.
+    // The last callers may wait for a message that does not come.
     assert!(
         dealt + 3 >= expected,
         "a nemesis that did nothing proves nothing: {:?}",
@@ -50,14 +50,14 @@ async fn holds<E: Engine>(calls: u64) {
 }
 
 async fn is_caught<E: Engine>(planted: Planted, law: &str) {
-    // In peace: that callers meet is enough.
+    // Without faults: concurrent callers are enough.
     let outcome = outcome::<E>(800, 0, planted).await;
     let broken = outcome.violations.clone();
     assert!(
         broken.iter().any(|violation| violation.law == law),
         "the planted fault is not found by `{law}`: {broken:#?}"
     );
-    // And whoever reads what is kept finds the same.
+    // Reading the stored files gives the same result.
     let kept = keep(outcome).expect("the logs can be kept");
     let history = History::read_all(&kept).expect("the logs are there");
     let tables = fs::read(kept.join("tables.json")).expect("the tables are there");

@@ -28,13 +28,13 @@ async fn of_eight_rivals_for_a_lease_fresh_lapsed_or_released_one_has_it() {
                     LEASED
                         .run_leased(&pool, &key, &1, move |_| async move {
                             bodies.fetch_add(1, Ordering::SeqCst);
-                            // Nobody ends it: the key stays in progress.
+                            // The lease is not ended: the key stays in progress.
                             std::future::pending::<Result<i32, Error>>().await
                         })
                         .await
                 });
             }
-            // All but the owner are refused.
+            // All callers except the owner are refused.
             for _ in 0..7 {
                 let refused = all.join_next().await.expect("eight").expect("no panic");
                 assert!(

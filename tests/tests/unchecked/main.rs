@@ -1,6 +1,6 @@
-//! With the fast check off the primary key alone arbitrates, and the laws hold all the same.
+//! With the fast check off, only the primary key decides, and all laws hold.
 //!
-//! A binary of its own, because the switch is the process's.
+//! These tests have their own binary, because the switch applies to the whole process.
 
 mod leases;
 mod rivals;
@@ -9,7 +9,7 @@ mod transactions;
 
 use idem_tests::postgres::Shop;
 
-/// A shop of a process without the fast check.
+/// Opens a shop with the fast check disabled.
 async fn shop(connections: u32) -> Shop {
     idem_runtime::fast_check::set(false);
     Shop::open(connections).await

@@ -1,4 +1,4 @@
-//! Rivals whose bodies run at once.
+//! Competing attempts whose bodies run concurrently.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 
 const CMD: Pay = Pay { amount: 1 };
 
-/// Fails on purpose the first `failures` times, and tries until it is paid.
+/// Fails on purpose the first `failures` times, and retries until the payment is made.
 async fn insist(pool: PgPool, key: IdempotencyKey, failures: usize) -> Paid {
     for _ in 0..failures {
         match pay_in_vain(&pool, &key, &CMD).await {
-            // A rival had paid before.
+            // Another attempt had paid before.
             Ok(paid) => return *paid,
             Err(PayError::BankDown) => {}
             Err(PayError::Idempotency(error)) if error.is_retryable() => {}
@@ -51,7 +51,7 @@ async fn the_loser_waits_for_the_winner_and_replays_its_result() {
     let shop = crate::shop(2).await;
     let key = fresh_key();
     let gate = Gate::at(key.as_str(), Place::AfterWrite);
-    // Both bodies have written before either goes on.
+    // Both bodies have written before either continues.
     let both = async {
         gate.entered().await;
         gate.entered().await;

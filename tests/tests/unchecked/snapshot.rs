@@ -1,4 +1,4 @@
-//! Rivals that read from a snapshot older than the winner's record.
+//! Competing attempts that read from a snapshot older than the winner's record.
 
 use idem_tests::gate::{Gate, Place};
 use idem_tests::postgres::fresh_key;
@@ -13,7 +13,7 @@ async fn the_loser_of_any_isolation_replays() {
         let shop = crate::shop(1).await;
         let pool = shop.pool_at(level, 1);
         let key = fresh_key();
-        // The loser's body stands here, with its old snapshot, while the winner pays.
+        // The loser's body waits here, with its old snapshot, while the winner pays.
         let gate = Gate::at(key.as_str(), Place::Last);
         let overtake = async {
             gate.entered().await;

@@ -1,4 +1,4 @@
-//! Rivals in the caller's own transaction, and rivals for an expired key.
+//! Competing attempts in the caller's own transaction, and for an expired key.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::gate::{Gate, Place};
@@ -39,7 +39,7 @@ async fn a_deadlock_of_the_record_is_the_loss_of_the_callers_transaction() {
     let key = fresh_key();
     let mut rival = shop.pool.begin().await.expect("a transaction");
     let mut ours = shop.pool.begin().await.expect("a transaction");
-    // Whoever looks for deadlocks first is the one given up: ours.
+    // The session that detects the deadlock first is rolled back: ours.
     rival
         .execute("SET LOCAL deadlock_timeout = '10min'")
         .await
@@ -85,7 +85,7 @@ async fn pay_strictly(
     charge(tx, key, cmd).await
 }
 
-/// Both see the same spent record; one takes its place, and the other gets what that one did.
+/// Both read the same expired record; one replaces it, and the other gets the result of the first.
 #[tokio::test]
 async fn rivals_for_an_expired_key_have_one_effect() {
     let shop = crate::shop(2).await;

@@ -1,4 +1,4 @@
-//! What the event of a refusal says, and the count of mismatches.
+//! The event of a refusal, and the count of mismatches.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::quoted::{pay, pay_twice};
 use crate::secrets::{KEY, REQUEST, expect_none_in, key};
 use crate::stored::CallError;
 
-/// The library's events of this thread: the cause of each, and all of it.
+/// The library's events of this thread: the cause of each, and its whole text.
 #[derive(Clone, Default)]
 struct Events(Arc<Mutex<Vec<Told>>>);
 
@@ -69,8 +69,8 @@ impl Events {
         (events, guard)
     }
 
-    /// Expects one refusal among the events since the last look, whose cause begins with the whole
-    /// text of the error; returns the cause.
+    /// Asserts that there was one refusal since the last call, whose cause begins with the whole
+    /// text of the error. Returns the cause.
     #[track_caller]
     fn expect(&self, error: &Error) -> String {
         let events = std::mem::take(&mut *self.0.lock().expect("no panic"));
@@ -214,7 +214,7 @@ pub(crate) async fn mismatches_are_counted_by_operation<P: Place>() {
             .await
             .expect("told");
     }
-    // Neither a first run, nor a replay, nor another refusal is one.
+    // First runs, replays and other refusals are not counted.
     let ended = tell(&place, &operation, 1, async |_| Ok(f64::NAN)).await;
     ended.expect("a replay");
     assert_eq!(count(), None);

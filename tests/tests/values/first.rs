@@ -16,7 +16,7 @@ use crate::stored::CallError;
 const TELL: Operation = Operation::new("values", "tell");
 const TELL_LEASED: Operation = TELL.lease(Duration::from_mins(5), OnLapse::Unknown);
 
-/// JSON forgets all of it: `null` is read as `None`, and what is skipped as its default.
+/// JSON loses all of it: `null` is read as `None`, and a skipped field as its default.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::option_option, reason = "what is tested")]
 struct Told {
@@ -40,7 +40,7 @@ fn told() -> Told {
     }
 }
 
-/// The first answer is the second one, and has forgotten what JSON does.
+/// The first answer equals the second, with the same losses of JSON.
 fn expect_the_same(first: &Replayable<Told>, again: &Replayable<Told>) {
     assert!(!first.replayed() && again.replayed());
     assert_eq!(**first, **again);

@@ -1,4 +1,4 @@
-//! Every public type that may hold a key, a scope, a request, a result or a failure, formatted.
+//! The formats of every public type that may hold a key, a scope, a request, a result or a failure.
 
 use std::error::Error as _;
 use std::io;
@@ -35,7 +35,7 @@ fn failure() -> StoredFailure {
         .with_data(serde_json::json!({ KEY: REQUEST, SCOPE: RESULT }))
 }
 
-/// One of each of the driver's errors that holds a text.
+/// Returns one of each of the driver's errors that contains text.
 fn driver_errors() -> Vec<sqlx::Error> {
     use sqlx::Error::{
         ColumnDecode, ColumnNotFound, Configuration, Decode, Encode, InvalidArgument, Io, Protocol,
@@ -141,7 +141,7 @@ fn no_error_shows_what_its_fields_hold() {
             expect_none_shown_by(&error);
             expect_none_in(&error.to_string());
             assert!(error.source().is_none());
-            // Whoever asks for the whole gets it.
+            // The whole text is available explicitly.
             assert!(format!("{:?}", error.as_sqlx()).contains(KEY));
             expect_none_told_by(&wrap(error));
         }
@@ -189,7 +189,7 @@ async fn a_handlers_answers_and_its_attempt_show_nothing() {
     expect_none_shown_by(&answer.expect("paid"));
 }
 
-/// Everything that a store in memory answers, and what it keeps.
+/// Covers every answer of a store in memory, and the store's own state.
 #[tokio::test]
 async fn a_stores_answers_and_the_store_in_memory_show_nothing() {
     let database = MemoryDatabase::new();

@@ -1,6 +1,5 @@
-//! What is recorded, what comes back of it, and what is said of it, on every database: the first
-//! answer is the replay's, a refusal has its whole text, and nothing that is printed shows a key, a
-//! request, a result or a failure.
+//! Stored values on every database: the first answer equals every replay, a refusal has its whole
+//! text, and no printed text shows a key, a request, a result or a failure.
 
 mod events;
 mod first;

@@ -1,4 +1,4 @@
-//! A set deep in a request, which has no order of its own.
+//! A set inside a request, whose elements have no order.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,7 +26,7 @@ fn party(guests: impl Iterator<Item = u32>) -> Party {
     Party { tables }
 }
 
-/// An equal party whose guests are listed in another order.
+/// Creates an equal party whose guests are serialized in a different order.
 fn otherwise(party: &Party) -> Party {
     loop {
         let guests = party.tables["first"]
@@ -75,7 +75,7 @@ pub(crate) async fn a_mismatch_says_that_the_recorded_request_has_the_same_eleme
     let found = mismatch(&place, &KEPT, &key("more"), [&one, &more]).await;
     assert!(!found.differs_in_order_only);
     assert!(!found.to_string().contains("order"), "{found}");
-    // A request that is not kept cannot be looked into.
+    // A request that is not stored cannot be compared in detail.
     let found = mismatch(&place, &INVITE, &key("hashed"), [&one, &other]).await;
     assert!(!found.differs_in_order_only);
 

@@ -5,14 +5,14 @@ use idem_runtime::store::LeaseBackend;
 use idem_tests::sqlite::Journal;
 use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, PgPool, Pool, SqlitePool, Transaction};
 
-/// The effects: no two of one note, which PostgreSQL and SQLite see to at COMMIT only.
+/// The table of effects, with a unique note; PostgreSQL and SQLite check it only at COMMIT.
 const EFFECTS: &str = "CREATE TABLE effect (note varchar(200) NOT NULL)";
 
 pub(crate) trait Place: Sized {
     type Db: LeaseBackend;
-    /// Whether a statement that fails aborts the transaction.
+    /// Whether a failed statement aborts the transaction.
     const ABORTS: bool;
-    /// The operation of the law on counts, which are of the whole process.
+    /// The operation of the test on counts, which are counted per process.
     const COUNTED: &'static str;
     /// Makes the database refuse a completed record and quote the row.
     const QUOTING: &'static [&'static str];
@@ -23,7 +23,7 @@ pub(crate) trait Place: Sized {
     fn pool(&self) -> Pool<Self::Db>;
     async fn run(&self, statements: &[&str]);
     async fn execute(tx: &mut Transaction<'_, Self::Db>, sql: &str) -> Result<(), sqlx::Error>;
-    /// How many effects and how many records are committed.
+    /// Returns the number of committed effects and records.
     async fn counts(&self) -> (i64, i64);
 }
 
@@ -126,7 +126,7 @@ on! {
     pool: |database: &idem_tests::sqlite::Sqlite| database.pool(4),
     counted: "counted_on_sqlite",
     aborts: false,
-    // It quotes no row of its own accord.
+    // SQLite itself quotes no row.
     quoting: &[
         "CREATE TRIGGER vain AFTER INSERT ON idem_record WHEN NEW.status IN (1, 2) \
          BEGIN SELECT raise(ABORT, 'row (key-of-ada, 4815162342, \"4111-1111\") is refused'); END",
@@ -155,6 +155,6 @@ on! {
         "CREATE TRIGGER vain_too AFTER UPDATE ON idem_record FOR EACH ROW \
          BEGIN IF NEW.status IN (1, 2) THEN INSERT INTO taken VALUES (NEW.`key`); END IF; END",
     ],
-    // It defers nothing.
+    // MySQL has no deferred constraints.
     at_commit: &[],
 }

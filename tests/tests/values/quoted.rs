@@ -1,4 +1,4 @@
-//! What a server says of a row that it refuses: "Failing row contains (..)", "Key (..)=(..) already
+//! The server's text about a refused row: "Failing row contains (..)", "Key (..)=(..) already
 //! exists", "Duplicate entry '..'".
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) const PAY: Operation = Operation::new("values", "pay").record_request
 const TRY: Operation = PAY.record_failures();
 const TRY_LEASED: Operation = TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
 
-/// The database's part of a refusal, if it has one.
+/// Returns the database's error inside a refusal, if there is one.
 fn behind(error: &Error) -> Option<&DatabaseError> {
     match error {
         Error::TransactionLost(error)
@@ -31,7 +31,7 @@ fn behind(error: &Error) -> Option<&DatabaseError> {
     }
 }
 
-/// Expects that the server has quoted the key, and that nothing shows it.
+/// Asserts that the server has quoted the key, and that no text of the library shows it.
 #[track_caller]
 fn expect_kept(error: &Error) {
     let behind = behind(error).unwrap_or_else(|| panic!("not the database's: {error:?}"));
@@ -40,8 +40,8 @@ fn expect_kept(error: &Error) {
     expect_none_told_by(error);
 }
 
-/// Two effects of one note: "Key (note)=(key-of-ada) already exists" at COMMIT, where it is checked
-/// then.
+/// Two effects with the same note: "Key (note)=(key-of-ada) already exists", at COMMIT where the
+/// constraint is deferred.
 pub(crate) async fn pay_twice<P: Place>(place: &P) -> Error {
     let body = async |tx: &mut Transaction<'_, P::Db>| {
         write::<P>(tx, KEY).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn pay_twice<P: Place>(place: &P) -> Error {
     refused.expect_err("refused at COMMIT").refusal()
 }
 
-/// A payment, refused where the database takes no record.
+/// A payment on a database that refuses the record.
 pub(crate) async fn pay<P: Place>(place: &P) -> Error {
     let body = async |_: &mut Transaction<'_, P::Db>| Ok::<_, CallError>(RESULT.to_owned());
     let refused = PAY.run(&place.pool(), &key(), &REQUEST, body).await;

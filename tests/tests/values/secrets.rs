@@ -1,4 +1,4 @@
-//! What must not be shown, and the look for it.
+//! The secrets that must not be shown, and the search for them.
 
 use std::error::Error as _;
 use std::fmt::Debug;
@@ -10,13 +10,14 @@ pub(crate) const SCOPE: &str = "scope-of-ada";
 pub(crate) const REQUEST: i64 = 4_815_162_342;
 pub(crate) const RESULT: &str = "4111-1111";
 
-/// A key that says whose it is.
+/// A key that contains personal data.
 pub(crate) fn key() -> IdempotencyKey {
     let key = KEY.parse::<IdempotencyKey>().expect("a key");
     key.scoped(Scope::new(SCOPE).expect("a scope"))
 }
 
-/// Expects nothing of a secret: not as text, as hexadecimal digits, or as a list of bytes.
+/// Asserts that the text contains no secret: not as text, as hexadecimal digits, or as a list of
+/// bytes.
 #[track_caller]
 pub(crate) fn expect_none_in(text: &str) {
     let lean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
@@ -30,14 +31,14 @@ pub(crate) fn expect_none_in(text: &str) {
     }
 }
 
-/// Expects nothing of a secret in either `Debug` of a value.
+/// Asserts that neither `Debug` format of a value contains a secret.
 #[track_caller]
 pub(crate) fn expect_none_shown_by(value: &dyn Debug) {
     expect_none_in(&format!("{value:?}"));
     expect_none_in(&format!("{value:#?}"));
 }
 
-/// Expects nothing of a secret in any format of an error and of what is behind it.
+/// Asserts that no format of an error and of its sources contains a secret.
 #[track_caller]
 pub(crate) fn expect_none_told_by(error: &Error) {
     expect_none_shown_by(error);

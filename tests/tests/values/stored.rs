@@ -1,4 +1,4 @@
-//! A permanent failure comes back as itself, or is not recorded.
+//! A permanent failure is rebuilt as the same failure, or is not recorded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::secrets::key;
 const TRY: Operation = Operation::new("values", "try").record_failures();
 const TRY_LEASED: Operation = TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
 
-/// Its JSON is that of another variant.
+/// Its JSON equals that of another variant.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Overlapping {
@@ -68,7 +68,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// The library's refusal; anything else is not what the test is about.
+    /// Returns the library's refusal; panics for any other error.
     pub(crate) fn refusal(self) -> Error {
         match self {
             Self::Idempotency(error) => error,
@@ -90,7 +90,7 @@ fn large() -> [CallError; 7] {
         CallError::Amounts {
             of: BTreeMap::from([("wei".to_owned(), amounts)]),
         },
-        // JSON forgets that it was told; the first caller is not told more than the others.
+        // JSON loses this field; the first caller gets the error without it as well.
         CallError::Told(Some(())),
     ]
 }
@@ -139,7 +139,7 @@ pub(crate) async fn a_failure_of_128_bits_comes_back_as_itself<P: Place>() {
         let sent = format!("{one:?}");
         let first = fail(&place, &key, one).await;
         expect_the_same(&sent, &first, &fail(&place, &key, same).await);
-        // A retry whose body would fail otherwise gets it as well: the record answers.
+        // A retry whose body would fail differently gets the recorded failure as well.
         let other = CallError::Said("other".to_owned());
         expect_the_same(&sent, &first, &fail(&place, &key, other).await);
     }
@@ -171,7 +171,7 @@ pub(crate) async fn a_failure_that_cannot_come_back_as_itself_is_refused_and_not
         );
         assert_eq!(place.counts().await, (0, 0), "{sent}");
     }
-    // The key is as good as before.
+    // The key is usable.
     let short = fail(&place, &key, CallError::Short { wei: 1 }).await;
     assert!(matches!(short, CallError::Short { wei: 1 }), "{short:?}");
     assert_eq!(place.counts().await, (0, 1));

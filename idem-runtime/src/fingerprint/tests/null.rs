@@ -1,4 +1,4 @@
-//! An explicit null, and a field that is absent.
+//! Tests of explicit nulls and absent fields.
 #![expect(clippy::option_option, reason = "what is tested")]
 
 use proptest::prelude::*;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::json;
 
-/// A field's value in a struct, in a struct variant and in an internally tagged one.
+/// Returns the forms of a field with this value in a struct, in a struct variant and in an
+/// internally tagged variant.
 fn forms<T: Serialize + Clone>(value: &T) -> [String; 3] {
     #[derive(Serialize)]
     struct Plain<T> {
@@ -81,7 +82,7 @@ fn only_an_option_that_is_none_is_absent() {
 
 #[test]
 fn a_null_that_was_said_differs_from_a_field_that_is_skipped() {
-    /// As `double_option` of `serde_with`, or `MaybeUndefined` of `async-graphql`, tells it.
+    /// Serializes as `double_option` of `serde_with` and `MaybeUndefined` of `async-graphql` do.
     #[expect(
         clippy::ref_option,
         clippy::trivially_copy_pass_by_ref,
@@ -165,7 +166,7 @@ struct Options {
 }
 
 proptest! {
-    /// But for what is deeper than one `Some`, where all of JSON is the same null.
+    /// Nesting deeper than one `Some` is excluded: JSON has one null for all of it.
     #[test]
     fn options_are_one_request_exactly_when_they_are_equal(
         a: [Option<u8>; 2], b: [Option<Option<u8>>; 2], c: [Option<Option<Option<()>>>; 2],

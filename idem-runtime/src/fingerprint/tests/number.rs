@@ -1,4 +1,4 @@
-//! One value, one spelling.
+//! Tests that each number has one spelling.
 
 use proptest::prelude::*;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use super::{json, refused, refused_text, text};
 use crate::error::Reason;
 
-/// A number as `serde_json` passes it on when `arbitrary_precision` is on.
+/// A number as `serde_json` serializes it with `arbitrary_precision`.
 struct Passed(&'static str);
 
 impl Serialize for Passed {
@@ -140,7 +140,7 @@ fn a_float_that_is_no_number_is_refused_at_any_depth() {
 fn a_power_of_ten_fits_64_bits_or_is_refused() {
     assert_eq!(text("1e9223372036854775807"), "1e9223372036854775807");
     assert_eq!(text("1e-9223372036854775808"), "1e-9223372036854775808");
-    // The power of the value, not the one that was written.
+    // The limit applies to the power of ten of the value, not to the written exponent.
     assert_eq!(text("0.1e9223372036854775808"), "1e9223372036854775807");
     assert_eq!(text("10e-9223372036854775809"), "1e-9223372036854775808");
     for bad in [
@@ -257,7 +257,8 @@ proptest! {
         prop_assert_eq!(text(&spelled), spelled);
     }
 
-    /// Quarters of this size need one digit behind the point, and lie between two.
+    /// Quarters of this size need one digit after the point and lie halfway between two such
+    /// decimals.
     #[test]
     fn a_float_halfway_between_two_decimals_takes_the_even_one(
         double in (1_u64 << 52)..(1 << 53), single in (1_u32 << 23)..(1 << 24),

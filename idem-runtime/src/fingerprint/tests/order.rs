@@ -1,4 +1,4 @@
-//! The order of members, where names share a beginning.
+//! Tests of the order of members whose names share a prefix.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::json;
 
-/// An object whose members come as they are listed.
+/// An object that serializes its members in the order in which they are listed.
 struct Listed<'a>(&'a [String]);
 
 impl Serialize for Listed<'_> {
@@ -21,7 +21,7 @@ impl Serialize for Listed<'_> {
     }
 }
 
-/// Names of some bytes more or less than a word has, and of the bytes that a word is filled up with.
+/// Generates names slightly shorter or longer than one word, with bytes equal to the padding.
 fn names() -> impl Strategy<Value = Vec<String>> {
     prop::collection::btree_set("(abcdef)?[gh\u{0}]{0,3}[\u{0}i\u{e9}]{0,3}", 1..12)
         .prop_map(|names| names.into_iter().collect::<Vec<_>>())

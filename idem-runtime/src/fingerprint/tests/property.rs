@@ -1,4 +1,4 @@
-//! Laws over random values.
+//! Property tests over random values.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{json, text};
 use crate::error::Reason;
 use crate::fingerprint::canonical_text;
 
-/// JSON as a tree whose objects have an order.
+/// A JSON tree whose objects keep the order of their members.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Value),
@@ -38,7 +38,7 @@ impl Tree {
         })
     }
 
-    /// The members of each object in another order, chosen by `seed`.
+    /// Reorders the members of each object by `seed`.
     fn permuted(&self, seed: u64) -> Self {
         match self {
             Self::Leaf(_) => self.clone(),
@@ -58,7 +58,7 @@ impl Tree {
         }
     }
 
-    /// JSON text in the order at hand, with white space.
+    /// Returns the JSON text in the given order, with white space.
     fn text(&self) -> String {
         match self {
             Self::Leaf(value) => format!(" {value}\t"),
@@ -88,14 +88,14 @@ impl Tree {
     }
 }
 
-/// Floats that lie halfway between two shortest decimals, on which printers disagree.
+/// Generates floats that lie halfway between two shortest decimals, where printers disagree.
 #[expect(clippy::cast_precision_loss, reason = "below 2^53 none is lost")]
 fn halfway() -> impl Strategy<Value = Value> {
     let quarters = 4_503_599_627_370_496_i64..9_007_199_254_740_992;
     quarters.prop_map(|n| Value::from((n | 1) as f64 / 4.0))
 }
 
-/// The canonical form again, by the rules as they read and without regard for speed.
+/// A second implementation of the canonical form: the documented rules without optimisation.
 fn by_the_rules(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(json(&a) == json(&b), by_the_rules(&a) == by_the_rules(&b));
     }
 
-    /// One byte of good text is replaced, and both parsers judge the result.
+    /// Replaces one byte of valid text and compares the verdicts of both parsers.
     #[test]
     fn text_is_accepted_when_serde_json_accepts_it(
         tree in Tree::any(),
@@ -213,7 +213,7 @@ proptest! {
         json[place] = byte;
         let theirs = serde_json::from_slice::<Value>(&json);
         match canonical_text(&json) {
-            // Only a number too large for a double may be good here and not there.
+            // Only a number too large for an `f64` may be accepted here and refused there.
             Ok(_) => if let Err(error) = theirs {
                 prop_assert!(error.to_string().starts_with("number out of range"), "{}", error);
             },

@@ -1,4 +1,4 @@
-//! Compared parameters and their names.
+//! Tests of compared parameters and their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

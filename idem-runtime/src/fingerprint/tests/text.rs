@@ -1,4 +1,4 @@
-//! JSON that comes as text.
+//! Tests of JSON read from text.
 
 use super::{refused_text, text};
 use crate::error::Reason;

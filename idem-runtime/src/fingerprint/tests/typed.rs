@@ -1,4 +1,4 @@
-//! What serde offers, shape by shape.
+//! Tests of each shape of serde's data model.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Every step from every state, and what must hold of each.
+//! Explores every step from every state and checks the laws of each step.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,11 +10,11 @@ use crate::record::{AttemptId, Status};
 pub(super) struct Explored {
     pub(super) states: usize,
     pub(super) violation: Option<String>,
-    /// The kinds of steps that were taken.
+    /// The kinds of steps that were reached.
     pub(super) reached: BTreeSet<&'static str>,
 }
 
-/// The states that can be reached, until one breaks a law.
+/// Explores all reachable states, until a step breaks a law.
 pub(super) fn explore(rules: Rules) -> Explored {
     let mut seen = HashSet::new();
     let mut open = vec![World::new()];
@@ -40,7 +40,7 @@ pub(super) fn explore(rules: Rules) -> Explored {
     explored
 }
 
-/// What breaks under rules that are broken.
+/// Returns the violation under broken rules.
 pub(super) fn violation(rules: Rules) -> String {
     explore(rules).violation.expect("a planted break is found")
 }
@@ -132,7 +132,7 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
         steps.push(("rival", next));
         return;
     }
-    // The answer may be lost: the same attempt asks again.
+    // The answer may be lost: then the same attempt claims again.
     let mut lost = next.clone();
     lost.callers[who] = Caller::Idle { asked: Some(at) };
     steps.push(("lost", lost));
@@ -194,7 +194,8 @@ fn own(world: &World, who: usize, until: i64, beat: Option<i64>, rules: Rules, s
     steps.push(("crash", crashed));
 }
 
-/// What an attempt sent before it was over arrives late; and its caller calls again.
+/// After the attempt is over, a message that it sent may arrive late, and its caller may call
+/// again.
 fn over(world: &World, who: usize, rules: Rules, steps: &mut Steps) {
     let own = world.id(who);
     for change in [Change::Extend, Change::Complete, Change::Release] {
@@ -210,10 +211,10 @@ fn over(world: &World, who: usize, rules: Rules, steps: &mut Steps) {
 }
 
 fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
-    // An operator asks for lapses that nobody has seen.
+    // An operator settles a lapsed lease that no caller has found.
     if let Some(row) = &world.row {
         let mut next = world.clone();
-        // What is released is no attempt's any more.
+        // A released record belongs to no attempt.
         let becomes = match rules.on_lapse {
             OnLapse::Unknown => row.id,
             OnLapse::Retry => 200 + u8::try_from(row.attempt).unwrap_or(u8::MAX - 200),
@@ -243,7 +244,7 @@ fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
     }
 }
 
-/// The laws, of one step.
+/// Checks the laws for one step.
 fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(), &'static str> {
     if after.results > 1 {
         return Err("two results were accepted: completed twice");

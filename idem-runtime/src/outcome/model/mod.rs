@@ -1,12 +1,12 @@
-//! A model checker: every order of claims, signs of life, lapses, takeovers, ends, crashes and
-//! reconciliation, over a few callers and moments.
+//! A model checker. It explores every order of claims, heartbeats, lapses, takeovers, ends, crashes
+//! and reconciliation, for two callers and a few moments in time.
 //!
-//! The model decides by the library's own [`decide`](super::decide) and writes under the library's own
-//! [`Change::permits`]; it adds only what a database and a network do: a look and its write are two
-//! steps, an answer may be lost, a message may come late. What it assumes of the clocks is what the
-//! library does: the owner counts its lease from before it asked.
+//! The model decides by the library's own [`decide`](super::decide) and writes under the library's
+//! own [`Change::permits`]. It adds the behaviour of a database and a network: reading and writing
+//! are two steps, an answer may be lost, a message may arrive late. The owner's clock starts before
+//! its claim is sent, as in the library.
 //!
-//! Each law is a check of one step. Breaks that are planted below show that the checks bite.
+//! Each law is checked after each step. The tests with broken rules prove that the checks can fail.
 
 mod explore;
 mod world;
@@ -35,7 +35,7 @@ fn no_order_of_events_completes_twice_overwrites_a_result_or_steals_a_live_lease
     for rules in [UNKNOWN, RETRY] {
         let explored = explore(rules);
         assert_eq!(explored.violation, None, "{:?}", rules.on_lapse);
-        // Not for want of anything happening.
+        // The exploration must have reached each kind of step.
         let seen = &explored.reached;
         for event in [
             "fresh", "extend", "complete", "fail", "release", "doubt", "settle", "held", "rival",
@@ -96,7 +96,7 @@ fn a_decision_that_takes_live_leases_is_stopped_by_the_fence_alone() {
         ..RETRY
     };
     assert_eq!(explore(hasty).violation, None);
-    // And with that fence gone as well it is caught.
+    // With that fence removed as well, the violation is found.
     let found = violation(Rules {
         permits: |change, record, seen, now| {
             change == Change::TakeOver || change.permits(record, seen, now)

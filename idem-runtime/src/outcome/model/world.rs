@@ -1,4 +1,4 @@
-//! The world of the model: one key's record, a clock, callers and a reconciler.
+//! The state of the model: the record of one key, a clock, two callers and a reconciler.
 
 use uuid::Uuid;
 
@@ -7,14 +7,14 @@ use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::policy::{Expiry, OnLapse};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
-/// A lease, and how far the clock goes, in moments.
+/// The length of a lease and the end of the clock, in moments.
 pub(super) const LEASE: i64 = 2;
 pub(super) const END: i64 = 4;
 
-/// How often one caller may ask.
+/// How often one caller may call.
 const CALLS: u8 = 2;
 
-/// The rules under which the world goes on: the library's, or broken ones.
+/// The rules of the model: the library's, or deliberately broken ones.
 #[derive(Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -23,21 +23,21 @@ const CALLS: u8 = 2;
 pub(super) struct Rules {
     pub(super) on_lapse: OnLapse,
     pub(super) permits: fn(Change, &Record, AttemptId, Timestamp) -> bool,
-    /// Broken: a look takes every lease for a lapsed one.
+    /// Broken: reading the record treats every lease as lapsed.
     pub(super) takes_live_leases: bool,
-    /// Broken: a release deletes instead of counting on.
+    /// Broken: a release deletes the record, and with it the number of the attempt.
     pub(super) release_deletes: bool,
-    /// Whether the second caller asks for another operation than the first.
+    /// Whether the two callers call different operations.
     pub(super) differ: bool,
     /// Broken: a released record is not compared.
     pub(super) released_is_not_compared: bool,
 }
 
-/// The operations that the callers ask for.
+/// The names of the operations.
 const OPERATIONS: [&str; 2] = ["o", "p"];
 
 impl Rules {
-    /// Which operation a caller asks for.
+    /// Returns the index of the operation that a caller calls.
     pub(super) fn operation(self, who: usize) -> usize {
         if self.differ { who } else { 0 }
     }
@@ -54,14 +54,15 @@ pub(super) struct Row {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
-    /// Has not asked, or may ask again. `asked`: when it first asked as this attempt, whose answer
-    /// was lost.
+    /// Has not claimed, or may claim again. `asked` is when it first claimed as this attempt, if
+    /// the answer was lost.
     Idle { asked: Option<i64> },
-    /// Has looked, and its write is on the way.
+    /// Has read the record and is about to write.
     Looked { plan: Plan, at: i64 },
-    /// Runs the body, and counts on its lease until then. A sign of life may be on the way.
+    /// Runs the body and relies on its lease until `until`. `beat` is when a heartbeat was sent
+    /// that has not arrived.
     Owner { until: i64, beat: Option<i64> },
-    /// Its attempt is over for it; what it sent may still arrive.
+    /// Has ended its attempt; messages that it sent may still arrive.
     Over,
 }
 
@@ -78,14 +79,14 @@ pub(super) struct World {
     pub(super) now: i64,
     pub(super) row: Option<Row>,
     pub(super) callers: [Caller; 2],
-    /// How often each has asked.
+    /// How often each caller has called.
     pub(super) calls: [u8; 2],
-    /// The unknown attempt that the reconciler has seen.
+    /// The unknown attempt that the reconciler has read.
     pub(super) reconciler: Option<u8>,
     pub(super) settled: u8,
-    /// Results accepted.
+    /// The number of accepted results.
     pub(super) results: u8,
-    /// Bodies begun, and how often one was said to be free to begin again.
+    /// The number of bodies started, and how often a body was allowed to start again.
     pub(super) bodies: u8,
     pub(super) freed: u8,
 }
@@ -105,7 +106,7 @@ impl World {
         }
     }
 
-    /// The attempt that a caller is at.
+    /// Returns the id of a caller's current attempt.
     pub(super) fn id(&self, who: usize) -> u8 {
         10 * (u8::from(who == 1) + 1) + self.calls[who]
     }
@@ -114,7 +115,7 @@ impl World {
         self.calls[who] < CALLS
     }
 
-    /// Looks and decides, by the library's own function.
+    /// Reads the record and decides by the library's own function.
     pub(super) fn look(&self, who: usize, rules: Rules) -> Decision {
         let mut record = self.row.as_ref().map(record);
         if let (true, Some(record)) = (rules.takes_live_leases, &mut record)
@@ -147,7 +148,8 @@ impl World {
         decide(sighting, question)
     }
 
-    /// Makes a change if the fence permits it; `becomes` is the attempt that stands there afterwards.
+    /// Makes a change if the fence permits it; `becomes` is the attempt id of the record
+    /// afterwards.
     pub(super) fn change(&mut self, change: Change, seen: u8, becomes: u8, rules: Rules) -> bool {
         let now = Timestamp::from_micros(self.now);
         let Some(row) = &mut self.row else {
@@ -167,7 +169,7 @@ impl World {
             }
             Status::Released => {
                 row.until = None;
-                // One more than any number of bodies is as good as more.
+                // The bound keeps the number of states finite; no more than 9 bodies can start.
                 self.freed = (self.freed + 1).min(9);
             }
         }
@@ -177,7 +179,7 @@ impl World {
         true
     }
 
-    /// Puts a record in progress, in the place of whatever was there.
+    /// Replaces the record by one in progress.
     pub(super) fn put(&mut self, id: u8, operation: usize, attempt: i32) {
         self.row = Some(Row {
             id,

@@ -1,4 +1,4 @@
-//! Tables that are not fit to arbitrate: each is refused before anything runs.
+//! Tables that cannot enforce one record per key: each is refused before a body runs.
 
 mod beside;
 mod mysql;

@@ -1,4 +1,4 @@
-//! What `schema::verify` refuses on MySQL and MariaDB.
+//! The tables that `schema::verify` refuses on MySQL and MariaDB.
 
 use idem_runtime::error::{SchemaFault, SchemaFinding};
 use idem_runtime::{Error, schema};
@@ -10,7 +10,7 @@ use sqlx_core::transaction::TransactionManager as _;
 
 use crate::subject::{PAY, claim, key, store};
 
-/// A database with the table, changed by `statement`.
+/// Creates a database with the table, changed by `statement`.
 async fn changed(statement: &str) -> (Database, MySqlConnection) {
     let database = Database::fresh().await;
     let mut conn = database.connect().await;
@@ -23,7 +23,7 @@ async fn changed(statement: &str) -> (Database, MySqlConnection) {
     (database, conn)
 }
 
-/// The fault found at start-up, which must also be the one found by a first claim.
+/// Returns the fault found at start-up, and asserts that a first claim finds the same one.
 async fn fault(statement: &str) -> SchemaFault {
     let (_database, mut conn) = changed(statement).await;
     let Err(Error::Schema(at_start)) = schema::verify(&mut conn).await else {
@@ -43,7 +43,7 @@ async fn fault(statement: &str) -> SchemaFault {
     at_start
 }
 
-/// The line that a fault names mends it; there may be another behind it.
+/// Asserts that the statement named by a fault repairs it; a further fault may follow.
 async fn expect_mended(conn: &mut MySqlConnection, mut fault: SchemaFault, statement: &str) {
     for _ in 0..8 {
         let Some(line) = fault.fix().filter(|fix| !fix.starts_with("name ")) else {
@@ -116,7 +116,7 @@ async fn without_the_primary_key_there_is_no_arbiter() {
     for statement in [
         "ALTER TABLE idem_record DROP PRIMARY KEY",
         "ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)",
-        // A session may switch its check off.
+        // A session may disable its checks.
         "ALTER TABLE idem_record DROP PRIMARY KEY, ADD COLUMN id BIGINT AUTO_INCREMENT PRIMARY KEY, \
          ADD UNIQUE (namespace, scope, `key`)",
     ] {
@@ -163,7 +163,7 @@ async fn a_column_of_another_type_is_refused() {
 #[tokio::test]
 async fn a_table_of_an_engine_without_row_locks_is_refused() {
     for engine in ["MyISAM", "Aria"] {
-        // Their keys are shorter.
+        // Their index keys have a lower limit.
         let statement = format!(
             "ALTER TABLE idem_record MODIFY scope VARBINARY(9) NOT NULL, \
              MODIFY `key` VARBINARY(9) NOT NULL, ENGINE = {engine}, ROW_FORMAT = DEFAULT"
@@ -203,7 +203,7 @@ async fn a_table_that_is_not_permanent_or_not_ordinary_is_refused() {
     }
 }
 
-/// Also one made after the table was found fit.
+/// Also one created after the table was verified.
 #[tokio::test]
 async fn a_trigger_that_changes_the_record_is_an_error() {
     for change in [
@@ -235,7 +235,7 @@ async fn a_trigger_that_changes_the_record_is_an_error() {
     }
 }
 
-/// A session that is not strict cuts what is too long, and says so only in a warning.
+/// A session without strict mode cuts values that are too long, and reports it only by a warning.
 #[tokio::test]
 async fn a_payload_that_the_column_would_cut_is_never_recorded() {
     let (_database, mut conn) = changed("SET sql_mode = ''").await;
@@ -253,7 +253,8 @@ async fn a_payload_that_the_column_would_cut_is_never_recorded() {
     assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
 }
 
-/// A trigger made after the table was found fit, which keeps the lengths of what it changes.
+/// A trigger created after the table was verified, which preserves the lengths of the values that
+/// it changes.
 #[tokio::test]
 async fn a_record_that_is_not_what_was_written_is_an_error() {
     let (_database, mut conn) = changed("").await;
@@ -331,7 +332,7 @@ async fn a_trigger_that_runs_before_a_write_is_refused_and_one_after_it_is_not()
     }
 }
 
-/// A definition that leaves the engine out is not taken for another's.
+/// A definition without an engine is not taken for one with another engine.
 #[tokio::test]
 async fn a_session_that_hides_the_engine_hides_no_fault() {
     for mode in ["NO_TABLE_OPTIONS", "ORACLE", "ANSI"] {

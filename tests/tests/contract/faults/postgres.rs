@@ -1,4 +1,4 @@
-//! What `schema::verify` refuses on PostgreSQL.
+//! The tables that `schema::verify` refuses on PostgreSQL.
 
 use idem_runtime::error::{SchemaFault, SchemaFinding};
 use idem_runtime::{Error, schema};
@@ -10,7 +10,7 @@ use sqlx_core::transaction::TransactionManager as _;
 
 use crate::subject::{PAY, claim, key, store};
 
-/// A database with the table, changed by `statement`.
+/// Creates a database with the table, changed by `statement`.
 async fn changed(statement: &str) -> (Database, PgConnection) {
     let database = Database::fresh().await;
     let mut conn = database.connect().await;
@@ -23,14 +23,14 @@ async fn changed(statement: &str) -> (Database, PgConnection) {
     (database, conn)
 }
 
-/// The fault found at start-up, which must also be the one found by a first claim.
+/// Returns the fault found at start-up, and asserts that a first claim finds the same one.
 async fn fault(statement: &str) -> SchemaFault {
     let (database, mut conn) = changed(statement).await;
     let Err(Error::Schema(at_start)) = schema::verify(&mut conn).await else {
         panic!("found fit: {statement}")
     };
     let mut conn = match at_start {
-        // A temporary table is seen by its own session only.
+        // A temporary table is visible only to its own session.
         SchemaFault::NotPermanent { .. } => conn,
         _ => database.connect().await,
     };
@@ -46,7 +46,7 @@ async fn fault(statement: &str) -> SchemaFault {
     at_start
 }
 
-/// The line that a fault names mends it; there may be another behind it.
+/// Asserts that the statement named by a fault repairs it; a further fault may follow.
 async fn expect_mended(conn: &mut PgConnection, mut fault: SchemaFault, statement: &str) {
     for _ in 0..8 {
         let Some(fix) = fault.fix().filter(|fix| !fix.starts_with("name ")) else {
@@ -180,7 +180,7 @@ async fn a_table_that_does_not_outlive_a_crash_or_a_session_is_refused() {
     }
 }
 
-/// Also one made after the table was found fit.
+/// Also one created after the table was verified.
 #[tokio::test]
 async fn a_trigger_that_swallows_the_record_is_an_error() {
     let (_database, mut conn) = changed("").await;
@@ -200,7 +200,7 @@ const CASELESS: &str =
     "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
      DROP VIEW idem_record_readable; ALTER TABLE idem_record DROP CONSTRAINT idem_record_pkey;";
 
-/// By its column a record is looked up, whatever the index.
+/// A record is looked up by the collation of the column, not by that of the index.
 #[tokio::test]
 async fn a_collation_under_which_different_keys_are_equal_is_refused_beside_a_bytewise_index() {
     for column in ["namespace", "scope", "key", "operation"] {
@@ -215,7 +215,7 @@ async fn a_collation_under_which_different_keys_are_equal_is_refused_beside_a_by
     }
 }
 
-/// The table in two partitions, made so.
+/// Creates the table in two partitions by `sql`.
 fn partitioned(second: &str) -> String {
     format!(
         "DROP VIEW idem_record_readable; ALTER TABLE idem_record RENAME TO model;

@@ -1,4 +1,4 @@
-//! What `schema::verify` refuses on SQLite.
+//! The tables that `schema::verify` refuses on SQLite.
 
 use idem_runtime::error::SchemaFault;
 use idem_runtime::{Error, schema};
@@ -10,7 +10,7 @@ use sqlx_core::transaction::TransactionManager as _;
 
 use crate::subject::{PAY, claim, key, store};
 
-/// A database whose table is the migration with `from` written as `to`, and `then` run after it.
+/// Creates a database from the migration with `from` replaced by `to`, and runs `then` after it.
 async fn changed(from: &str, to: &str, then: &str) -> (Sqlite, SqliteConnection) {
     let migration = schema::sqlite();
     assert!(migration.contains(from), "the migration has no `{from}`");
@@ -23,7 +23,7 @@ async fn changed(from: &str, to: &str, then: &str) -> (Sqlite, SqliteConnection)
     (database, conn)
 }
 
-/// The fault found at start-up, which must also be the one found by a first claim.
+/// Returns the fault found at start-up, and asserts that a first claim finds the same one.
 async fn fault(from: &str, to: &str, then: &str) -> SchemaFault {
     let (_database, mut conn) = changed(from, to, then).await;
     let Err(Error::Schema(at_start)) = schema::verify(&mut conn).await else {
@@ -43,7 +43,8 @@ async fn fault(from: &str, to: &str, then: &str) -> SchemaFault {
     at_start
 }
 
-/// The line that a fault names mends it, with the migration where it says so.
+/// Asserts that the statement named by a fault repairs it, together with the migration if the fault
+/// says so.
 async fn expect_mended(conn: &mut SqliteConnection, mut fault: SchemaFault) {
     for _ in 0..8 {
         let Some(fix) = fault.fix().map(str::to_owned) else {
@@ -127,7 +128,8 @@ async fn a_partial_index_is_no_arbiter() {
 #[tokio::test]
 async fn a_key_column_that_may_be_null_is_refused() {
     let column = "scope               TEXT    NOT NULL";
-    // Only a STRICT table, or one without rowids, makes the columns of its primary key NOT NULL by itself.
+    // Only a STRICT table, or one WITHOUT ROWID, makes the columns of its primary key NOT NULL by
+    // itself.
     let then = "DROP VIEW idem_record_readable; DROP TABLE idem_record";
     let lax = schema::sqlite()
         .replace(column, "scope TEXT")
@@ -188,7 +190,7 @@ async fn a_temporary_table_is_refused() {
     }
 }
 
-/// Also one made after the table was found fit.
+/// Also one created after the table was verified.
 #[tokio::test]
 async fn a_trigger_that_swallows_the_record_is_an_error() {
     let (_database, mut conn) = changed("", "", "").await;
@@ -205,7 +207,7 @@ async fn a_trigger_that_swallows_the_record_is_an_error() {
     assert!(matches!(error, Error::RecordNotWritten), "{error:?}");
 }
 
-/// The table as it would be with `from` written as `to`, and not STRICT.
+/// Returns the table's definition with `from` replaced by `to`, and without STRICT.
 fn lax(from: &str, to: &str) -> String {
     let migration = schema::sqlite();
     assert!(migration.contains(from), "the migration has no `{from}`");
@@ -215,7 +217,7 @@ fn lax(from: &str, to: &str) -> String {
     )
 }
 
-/// By its column a record is looked up, whatever the index.
+/// A record is looked up by the collation of the column, not by that of the index.
 #[tokio::test]
 async fn a_collation_under_which_different_keys_are_equal_is_refused_beside_a_bytewise_index() {
     for collation in ["NOCASE", "RTRIM", "\"nocase\""] {

@@ -1,4 +1,4 @@
-//! What the laws of leases need of a database besides.
+//! The operations that the laws of leases need of a database.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use super::postgres::{On, Way};
 use super::{Memory, MySql, PAY, SqliteRollback, SqliteWal, Subject, key, store};
 
 pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
-    /// Moves the end of every lease to so long from now, under all checks of the schema.
+    /// Moves the end of every lease to this long from now, with all checks of the schema enabled.
     async fn end_leases_in(&self, left: i64);
 
     /// Deletes every record.
     async fn clear(&self);
 
-    /// Lets the leases of these unknown outcomes have ended at the same moment.
+    /// Makes the leases of these unknown outcomes end at the same moment.
     async fn same_end(&self, keys: &[&str]);
 
-    /// Every lease has just ended.
+    /// Makes every lease end now.
     async fn lapse(&self) {
         self.end_leases_in(0).await;
     }
@@ -30,7 +30,7 @@ pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
 
 impl<W: Way> LeaseSubject for On<W> {
     async fn end_leases_in(&self, left: i64) {
-        // Without values apart: it may go through a pooler.
+        // Without bind parameters, because it may run through a pooler.
         let statement = format!(
             "UPDATE idem_record SET locked_until = clock_timestamp() + {left} * interval '1 microsecond' \
              WHERE status = 3"
@@ -116,7 +116,8 @@ impl LeaseSubject for MySql {
     }
 
     async fn same_end(&self, keys: &[&str]) {
-        // A table that is changed cannot be read beside; what is derived from it can.
+        // MySQL cannot read the table that a statement changes, but it can read a derived table of
+        // it.
         self.run(&format!(
             "UPDATE idem_record SET locked_until = (SELECT * FROM (SELECT max(locked_until) FROM idem_record \
              WHERE status = 4) AS latest) WHERE `key` IN ('{}')",
@@ -159,7 +160,7 @@ pub(crate) fn terms(on_lapse: OnLapse) -> Lease {
     Lease::new(LEASE, on_lapse).expect("within bounds")
 }
 
-/// Asks for a lease on `k`, as every law does.
+/// Claims a lease on `k`, as every law does.
 pub(crate) async fn ask_lease<C: LeaseSession>(
     conn: &mut C,
     on_lapse: OnLapse,
@@ -171,7 +172,7 @@ pub(crate) async fn ask_lease<C: LeaseSession>(
         .await
 }
 
-/// Asks and expects to get it.
+/// Claims a lease and asserts that it is granted.
 pub(crate) async fn lease<C: LeaseSession>(conn: &mut C, on_lapse: OnLapse) -> StoreLease {
     match ask_lease(conn, on_lapse).await {
         Ok(Outcome::Fresh(lease)) => lease,

@@ -1,4 +1,4 @@
-//! What a law needs of a database beyond the store itself.
+//! The operations that the laws need of a database, beside the store itself.
 
 mod lease;
 mod memory;
@@ -25,8 +25,8 @@ pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
 /// A fresh database with the default table.
 pub(crate) trait Subject: Sized {
     type Conn: Session;
-    /// Tables beside the default one that [`fresh`](Self::fresh) has made, one of them named with its schema: another
-    /// one, where a transaction over several is one.
+    /// Further tables that [`fresh`](Self::fresh) has created. One of them is named with its
+    /// schema; where one transaction can span several schemas, it is in another schema.
     const OTHER_TABLES: &'static [&'static str];
 
     async fn fresh() -> Self;
@@ -35,22 +35,24 @@ pub(crate) trait Subject: Sized {
     async fn commit(conn: &mut Self::Conn);
     async fn rollback(conn: &mut Self::Conn);
 
-    /// The database's clock.
+    /// Returns the time of the database's clock.
     async fn now(&self) -> Timestamp;
-    /// How many records the default table has.
+    /// Returns the number of records in the default table.
     async fn count(&self) -> usize;
     /// Moves the times of every record into the past.
     async fn age(&self, by: Duration);
-    /// Whether the view for operators shows a request, and says that it was too large to be kept.
+    /// Returns whether the view for operators shows a request, and whether it reports that the
+    /// request was too large to store.
     async fn view(&self) -> (bool, bool);
-    /// Changes the record of one key past all checks.
+    /// Changes the record of one key, with all checks disabled.
     async fn edit(&self, key: &str, edit: Edit<'_>);
-    /// Does to `key`, in the transaction of `conn`, what a rival would that no lock kept away: writes a record that
-    /// is not ours and expires in an hour, over the one there or as a copy of the record of `like`.
+    /// Writes what a competing attempt would write if no lock prevented it: in the transaction of
+    /// `conn`, a record of `key` by another attempt that expires in an hour. It replaces the
+    /// existing record, or copies that of `like`.
     async fn rival(&self, conn: &mut Self::Conn, like: &str, key: &str);
 }
 
-/// A change to a record that no attempt makes.
+/// A change to a record that no attempt could make.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Edit<'a> {
     Status(i16),
@@ -58,14 +60,14 @@ pub(crate) enum Edit<'a> {
     FingerprintVersion(i16),
     Result(&'a [u8]),
     Request(&'a [u8]),
-    /// Status 3 or 4, owned for this long from now on.
+    /// Status 3 or 4, with a lease of this length from now on.
     Lease(i16, Duration),
 }
 
 pub(crate) const PAY: &str = "pay";
 pub(crate) const RETENTION: Duration = Duration::from_hours(24);
 
-/// The store of most laws: namespace `payments`, default table, 24 hours.
+/// Returns the store of most laws: namespace `payments`, default table, 24 hours.
 pub(crate) fn store() -> RawStore {
     typed()
 }
@@ -80,7 +82,7 @@ pub(crate) fn key(text: &str) -> IdempotencyKey {
         .global()
 }
 
-/// Asks for `key` in the open transaction and expects to be the first.
+/// Claims `key` in the open transaction and asserts that it is the first.
 pub(crate) async fn claim<S: Session, Req, Res>(
     store: &Store<Req, Res>,
     conn: &mut S,
@@ -98,7 +100,7 @@ where
     }
 }
 
-/// Asks for `key` outside any transaction.
+/// Looks `key` up outside any transaction.
 pub(crate) async fn ask<S: Session>(
     store: &RawStore,
     conn: &mut S,
@@ -112,7 +114,7 @@ pub(crate) async fn ask<S: Session>(
         .expect("an answer without a transaction")
 }
 
-/// The whole of a first attempt that succeeds.
+/// Runs a complete first attempt that succeeds.
 pub(crate) async fn record<S: Subject, Req, Res>(
     store: &Store<Req, Res>,
     conn: &mut S::Conn,
@@ -130,7 +132,7 @@ pub(crate) async fn record<S: Subject, Req, Res>(
     S::commit(conn).await;
 }
 
-/// Expects that `key` replays `result`.
+/// Asserts that `key` replays `result`.
 pub(crate) async fn expect_replay<S: Session>(
     store: &RawStore,
     conn: &mut S,

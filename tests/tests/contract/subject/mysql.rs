@@ -32,7 +32,7 @@ impl Subject for MySql {
     async fn fresh() -> Self {
         let subject = Self(Database::fresh().await);
         let mut conn = subject.connect().await;
-        // There is no schema inside a database here, and so other tests make this one too.
+        // MySQL has no schemas inside a database, so other tests create this one as well.
         subject
             .run("CREATE DATABASE IF NOT EXISTS idem_test_app")
             .await;
@@ -44,7 +44,7 @@ impl Subject for MySql {
                 .await
                 .expect("the table");
         }
-        // What an earlier run may have left on the user's server.
+        // Removes the leftovers of an earlier run on the user's server.
         subject
             .run(&format!(
                 "DELETE FROM idem_test_app.billing WHERE created_at < {NOW} - 60000000"
@@ -112,7 +112,7 @@ impl Subject for MySql {
     }
 
     async fn edit(&self, key: &str, edit: Edit<'_>) {
-        // Also those that a lease needs, which `age` may have moved.
+        // The edit may violate these constraints.
         for constraint in ["idem_record_status", "idem_record_operation"] {
             let drop = format!("ALTER TABLE idem_record DROP CONSTRAINT IF EXISTS {constraint}");
             self.run(&drop).await;

@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use super::{Edit, Subject};
 
-/// How a law's own connections reach its database.
+/// How the test's own connections reach the database.
 pub(crate) trait Way: Sized {
     async fn fresh() -> Self;
-    /// The database, past whatever stands in front of it.
+    /// The database itself, without a pooler in front of it.
     fn direct(&self) -> &Database;
     async fn connect(&self) -> PgConnection;
 }
@@ -69,11 +69,11 @@ pub(crate) struct On<W>(W);
 
 pub(crate) type Postgres = On<Database>;
 pub(crate) type Postgres18 = On<Newest>;
-/// Each transaction on another server connection than the last.
+/// Each transaction runs on a different server connection.
 pub(crate) type PgBouncer = On<(Database, Pooler)>;
 
 impl<W: Way> On<W> {
-    /// A connection for what no attempt does.
+    /// A connection for actions that no attempt performs.
     async fn aside(&self) -> PgConnection {
         self.0.direct().connect().await
     }

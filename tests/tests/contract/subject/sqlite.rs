@@ -1,4 +1,4 @@
-//! SQLite under the contract, with either journal.
+//! SQLite under the contract, in both journal modes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{Edit, Subject};
 
-/// Both journals: they differ in who waits for whom.
+/// Both journal modes: they differ in which connection waits for which.
 macro_rules! subject {
     ($name:ident, $journal:expr) => {
         pub(crate) struct $name(Sqlite);
@@ -106,7 +106,7 @@ async fn now(conn: &mut SqliteConnection) -> Timestamp {
     Timestamp::from_micros((seconds * 1000.0).round() as i64 * 1000)
 }
 
-/// On this connection, for a record that no attempt leaves.
+/// Disables CHECK constraints on this connection, to write a record that no attempt could write.
 async fn check_nothing(conn: &mut SqliteConnection) {
     conn.execute("PRAGMA ignore_check_constraints = ON")
         .await
