@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey};
 use idem_tests::gate::{Gate, Place};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{Pay, PayError, charge, fail_to_pay, pay};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
 use idem_tests_cluster::Wire;
@@ -50,9 +51,12 @@ impl Till {
 
     /// The pool pings its connection after the caller has gone on; waits for that.
     async fn settled(&self) {
-        while self.pool.num_idle() < 1 {
-            tokio::task::yield_now().await;
-        }
+        in_time("the connection is not given back", async {
+            while self.pool.num_idle() < 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     }
 
     /// Does it twice, so that statements are prepared and the table is known, and then ten times with

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent, schema};
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -122,7 +123,7 @@ impl Gate {
 
     /// For the test: waits until the body is here.
     pub(crate) async fn reached(&self) {
-        self.reached.notified().await;
+        in_time("no body came to the gate", self.reached.notified()).await;
     }
 
     /// For the test: lets the body go on.
