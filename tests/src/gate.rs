@@ -8,6 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use crate::patience::in_time;
+
 type Gates = HashMap<(String, Place), Arc<Posts>>;
 
 static GATES: LazyLock<Mutex<Gates>> = LazyLock::new(Mutex::default);
@@ -52,9 +54,10 @@ impl Gate {
     ///
     /// # Panics
     ///
-    /// Never: the semaphore is not closed.
+    /// No body comes within a minute.
     pub async fn entered(&self) {
-        let permit = self.posts.entered.acquire().await;
+        let entered = self.posts.entered.acquire();
+        let permit = in_time("no body came to the gate", entered).await;
         permit.expect("it is never closed").forget();
     }
 

@@ -5,6 +5,7 @@
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
 //! - [`mysql::Database`], [`mysql::Server`] and [`mysql::Observer`] are the same on MariaDB.
 //! - [`sqlite::Sqlite`] is a database file of its own.
+//! - [`patience::in_time`] ends a wait that a fault would make one for ever.
 //! - [`torture`] is a client under a nemesis, and the checker of what is left.
 //! - [`gate::Gate`] stops a body, [`proxy::Proxy`] a COMMIT, and [`cut::cut`] a future, where a test
 //!   wants it; [`rewrite::Rewrite`] replaces a statement on its way.
@@ -15,6 +16,7 @@
 pub mod cut;
 pub mod gate;
 pub mod mysql;
+pub mod patience;
 pub mod postgres;
 pub mod proxy;
 pub mod rewrite;

@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::patience::in_time;
+
 /// The options of a connection that may lead through a [`Proxy`].
 pub trait Route: Clone {
     /// How messages end that commit, as they go over the wire.
@@ -126,10 +128,11 @@ impl<O> Proxy<O> {
     ///
     /// # Panics
     ///
-    /// Never: the sender lives as long as this value.
+    /// No such message comes within a minute.
     pub async fn met(&self) {
         let mut met = self.shared.met.subscribe();
-        met.wait_for(|met| *met > 0).await.expect("it is alive");
+        let met = in_time("no COMMIT came by", met.wait_for(|met| *met > 0)).await;
+        met.expect("it is alive");
     }
 
     /// Cuts every link; new connections are refused from now on.

@@ -9,6 +9,8 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 use crate::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
+mod table;
+
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 const REQUEST: &[u8] = br#"{"amount":5}"#;
 

@@ -20,7 +20,8 @@ the server and fails the links at COMMIT. Afterwards a checker reads the clients
 
   --engine NAME  postgres, mariadb, sqlite-wal, sqlite-rollback; sqlite is both of those; default: all
   --calls N      calls on each engine; default 20000
-  --faults N     faults on each engine; default: one in 500 calls, and 26 at least
+  --faults N     faults on each engine; default: one in 500 calls, and 26 at least; with 0 a lease that
+                 outlives a full pool may not lapse
   --seed S       every choice follows it; default 1
   --minutes M    stop each engine's run after M minutes; default: when the calls are made
 

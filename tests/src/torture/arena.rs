@@ -110,6 +110,8 @@ impl<'p> Arena<'p> {
                 // Each key is called about four times, and a short run has some keys at least.
                 keys: (plan.calls / 4).max(40),
                 planted: plan.planted,
+                peace: plan.blows == 0
+                    && matches!(plan.planted, Planted::Nothing | Planted::HeartbeatsShared),
             },
             clients: Vec::new(),
             answers: watch::Sender::new(vec![0; usize::try_from(CLIENTS).unwrap_or(0)]),

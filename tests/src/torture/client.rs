@@ -18,7 +18,7 @@ use super::calls::{Call, Done, Fate, Refused};
 use super::engine::Engine;
 use super::handlers::{Asking, Bank, ON_PURPOSE};
 use super::history::{Answer, Event, Log};
-use super::notices::{Lapse, Outside, fill, notify};
+use super::notices::{Lapse, Outside, fill, notify, outlive};
 use super::planted::{Planted, answer};
 use super::{Fault, choice};
 
@@ -46,11 +46,13 @@ pub struct Errand {
     pub keys: u64,
     /// The fault in its handlers.
     pub planted: Planted,
+    /// Whether no nemesis is about, so that a lease may not lapse.
+    pub peace: bool,
 }
 
 impl Errand {
     /// As arguments of a process, in the order of [`parse`](Self::parse).
-    pub fn arguments(&self) -> [String; 7] {
+    pub fn arguments(&self) -> [String; 8] {
         [
             self.url.clone(),
             self.logs.display().to_string(),
@@ -59,6 +61,7 @@ impl Errand {
             self.calls.to_string(),
             self.keys.to_string(),
             format!("{:?}", self.planted),
+            self.peace.to_string(),
         ]
     }
 
@@ -67,8 +70,8 @@ impl Errand {
     /// # Errors
     /// They are not those of [`arguments`](Self::arguments).
     pub fn parse(arguments: &[String]) -> Result<Self, Fault> {
-        let [url, logs, client, seed, calls, keys, planted] = arguments else {
-            return Err("a client wants URL LOGS CLIENT SEED CALLS KEYS PLANTED".into());
+        let [url, logs, client, seed, calls, keys, planted, peace] = arguments else {
+            return Err("a client wants URL LOGS CLIENT SEED CALLS KEYS PLANTED PEACE".into());
         };
         Ok(Self {
             url: url.clone(),
@@ -78,6 +81,7 @@ impl Errand {
             calls: calls.parse()?,
             keys: keys.parse()?,
             planted: Planted::named(planted).ok_or("no such fault to plant")?,
+            peace: peace.parse()?,
         })
     }
 }
@@ -136,6 +140,12 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
         let seed = choice(errand.seed, errand.client);
         beside.spawn(notify(bank.clone(), outside, lapse, seed, errand.planted));
     }
+    // And one to its end.
+    let mut leased = JoinSet::new();
+    if errand.peace && errand.client % 4 == 2 {
+        let outside = Outside::beside(&errand.logs);
+        leased.spawn(outlive(bank.clone(), outside, errand.planted));
+    }
     if errand.client % 4 == 1 {
         beside.spawn(async move {
             fill(bank).await;
@@ -143,6 +153,9 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
         });
     }
     while let Some(outcome) = callers.join_next().await {
+        outcome??;
+    }
+    while let Some(outcome) = leased.join_next().await {
         outcome??;
     }
     Ok(())

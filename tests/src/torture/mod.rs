@@ -1,7 +1,9 @@
 //! Client processes call handlers while a nemesis disturbs them; a checker reads what is left.
 //!
 //! - [`calls`]: what is asked for, chosen by the seed. - [`handlers`]: who answers it, and
-//!   [`planted`]: with which faults on purpose. - [`notices`]: leased ones.
+//!   [`planted`]: with which faults on purpose. - [`notices`]: leased ones, and
+//!   [`outlive`]: one that outlives a full pool.
+//! - [`statements`]: what a handler writes.
 //! - [`client`]: one process of callers, each with its own log. - [`history`]: those logs.
 //! - [`nemesis`]: the faults. - [`link`]: those that befall the wire.
 //! - [`engine`]: one file a database. - [`arena`]: a whole run.
@@ -20,8 +22,10 @@ pub mod laws;
 pub mod link;
 pub mod nemesis;
 pub mod notices;
+pub mod outlive;
 pub mod planted;
 pub mod report;
+pub mod statements;
 
 /// What goes wrong with the run itself.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;

@@ -22,6 +22,10 @@ const BODIES: u64 = 6;
 /// How long they keep it full: longer than a lease lasts without a heartbeat.
 const FULL: Duration = Duration::from_millis(1_500);
 
+/// How long a lease lasts that nothing but a want of connections can be in the way of: a busy machine
+/// gives some of its heartbeats in time.
+pub const LEASE: Duration = Duration::from_secs(6);
+
 /// What becomes of a key whose lease has lapsed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +48,11 @@ pub enum Notice {
         lapse: Lapse,
         /// The key that the receiver was given.
         external: String,
+    },
+    /// A lease was lost while its owner lived, and nothing befell owner, link or server.
+    Lapsed {
+        /// The key.
+        key: String,
     },
     /// The library refused for good what it may not refuse.
     Forbidden {
@@ -199,13 +208,50 @@ pub async fn notify<B: Bank>(
 /// Fills the pool with bodies, again and again.
 pub async fn fill<B: Bank>(bank: B) {
     loop {
-        let mut bodies = tokio::task::JoinSet::new();
-        for _ in 0..BODIES {
-            let bank = bank.clone();
-            // One that gets no connection has found the pool full.
-            bodies.spawn(async move { bank.hold(FULL).await.is_ok() });
-        }
-        bodies.join_all().await;
+        fill_for(&bank, FULL).await;
         sleep(FULL).await;
     }
+}
+
+/// Fills the pool with bodies for so long.
+async fn fill_for<B: Bank>(bank: &B, time: Duration) {
+    let mut bodies = tokio::task::JoinSet::new();
+    for _ in 0..BODIES {
+        let bank = bank.clone();
+        // One that gets no connection has found the pool full.
+        bodies.spawn(async move { bank.hold(time).await.is_ok() });
+    }
+    bodies.join_all().await;
+}
+
+/// Holds a lease while bodies keep the pool full for longer than it lasts.
+///
+/// # Errors
+/// The file cannot be written.
+pub async fn outlive<B: Bank>(bank: B, outside: Outside, planted: Planted) -> Result<(), Fault> {
+    let name = "notice-outliving";
+    let key = named(name)?;
+    loop {
+        let full = bank.clone();
+        let full = async move { fill_for(&full, LEASE + LEASE / 2).await };
+        let key_name = || name.to_owned();
+        let notice = match bank.outlive(&key, planted, full).await {
+            Ok(false) => break,
+            Ok(true) | Err(Refused::Idempotency(Error::LeaseLost)) => {
+                Notice::Lapsed { key: key_name() }
+            }
+            Err(Refused::Idempotency(error)) if !error.is_retryable() => Notice::Forbidden {
+                key: key_name(),
+                words: format!("{error:?}"),
+            },
+            Err(_) => {
+                // A caller's back-off: nothing waits for it.
+                sleep(Duration::from_millis(20)).await;
+                continue;
+            }
+        };
+        outside.write(&notice)?;
+        break;
+    }
+    Ok(())
 }

@@ -19,6 +19,8 @@ pub enum Planted {
     RefusalIgnored,
     /// An effect outside the database is made without a lease.
     LeaseIgnored,
+    /// A lease's heartbeats wait for a connection behind the bodies that fill the pool.
+    HeartbeatsShared,
 }
 
 impl Planted {
@@ -31,6 +33,7 @@ impl Planted {
             Self::MismatchSkipped,
             Self::RefusalIgnored,
             Self::LeaseIgnored,
+            Self::HeartbeatsShared,
         ]
         .into_iter()
         .find(|planted| format!("{planted:?}") == name)
@@ -49,7 +52,10 @@ pub async fn answer<B: Bank>(
     let Asking {
         key, asked, fate, ..
     } = &asking;
-    if matches!(planted, Planted::Nothing | Planted::LeaseIgnored) {
+    if matches!(
+        planted,
+        Planted::Nothing | Planted::LeaseIgnored | Planted::HeartbeatsShared
+    ) {
         return bank.call(asking).await;
     }
     if let Some(done) = bank.recorded(key).await? {
@@ -67,6 +73,7 @@ pub async fn answer<B: Bank>(
         Planted::Nothing
         | Planted::MismatchSkipped
         | Planted::RefusalIgnored
-        | Planted::LeaseIgnored => bank.call(asking).await,
+        | Planted::LeaseIgnored
+        | Planted::HeartbeatsShared => bank.call(asking).await,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use idem_runtime::{Attempt, Error, Failure, IdempotencyKey, StoredFailure, idempotent};
+use idem_tests::patience::in_time;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -91,7 +92,8 @@ impl Desk {
 
     /// Waits for a body at the gate and returns its attempt.
     pub(crate) async fn reached(&self) -> Attempt {
-        let reached = self.0.reached.acquire().await;
+        let reached = self.0.reached.acquire();
+        let reached = in_time("no body came to the desk: its call was refused", reached).await;
         reached.expect("it is never closed").forget();
         lock(&self.0.attempts).pop().expect("it came with one")
     }

@@ -112,7 +112,7 @@ pub(crate) async fn a_sign_of_life_asked_for_is_given_at_once<H: Home>() {
 
 pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H: Home>() {
     const BRIEF: Operation =
-        Operation::new("mail", "brief").lease(Duration::from_secs(1), OnLapse::Unknown);
+        Operation::new("mail", "brief").lease(Duration::from_secs(4), OnLapse::Unknown);
     let (home, key, desk) = (H::open().await, fresh_key(), Desk::new(&[Then::Wait]));
     let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
     let run: Call = tokio::spawn(async move {
@@ -128,6 +128,7 @@ pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H:
     while ends.len() < 5 {
         let record = home.record(&key).await.expect("there is one");
         assert_eq!(record.attempt_id, attempt.id());
+        assert!(!attempt.is_lost(), "after {} ends", ends.len());
         ends.insert(record.locked_until);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -25,7 +25,7 @@ impl Link {
         let proxy = Proxy::to(home.database.options()).await;
         let pool = PgPoolOptions::new()
             .max_connections(2)
-            .acquire_timeout(Duration::from_millis(200))
+            .acquire_timeout(Duration::from_secs(1))
             .connect_lazy_with(proxy.options());
         Self { home, proxy, pool }
     }

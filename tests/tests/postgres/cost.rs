@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey};
 use idem_tests::gate::{Gate, Place};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{Pay, PayError, charge, fail_to_pay, pay};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
 use idem_tests_cluster::Wire;
@@ -49,9 +50,12 @@ impl Till {
 
     /// Waits for the ping that the pool sends after the connection is returned.
     async fn settled(&self) {
-        while self.pool.num_idle() < 1 {
-            tokio::task::yield_now().await;
-        }
+        in_time("the connection is not given back", async {
+            while self.pool.num_idle() < 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     }
 
     /// Runs the call twice to warm up (prepared statements, verified table), then ten times.

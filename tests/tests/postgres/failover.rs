@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{Pay, PayError, pay};
 use idem_tests::postgres::{Cluster, Options, Shop};
 use sqlx::PgPool;
@@ -104,7 +105,8 @@ async fn when_the_standby_takes_over_nothing_answered_is_lost_and_nothing_runs_t
     for number in 0..CLIENTS {
         clients.spawn(client(number, Arc::clone(&load)));
     }
-    answers.wait_for(|count| *count >= SHARE).await.unwrap();
+    let paid = answers.wait_for(|count| *count >= SHARE);
+    in_time("too few payments", paid).await.unwrap();
     let (primary, mut standby) = tokio::task::spawn_blocking(move || {
         primary.stop_immediate().unwrap();
         standby.promote().unwrap();
@@ -115,8 +117,8 @@ async fn when_the_standby_takes_over_nothing_answered_is_lost_and_nothing_runs_t
     let promoted = pool(&standby, &shop);
     let before = *answers.borrow_and_update();
     switch.send_replace(promoted.clone());
-    answers
-        .wait_for(|count| *count >= before + SHARE)
+    let paid = answers.wait_for(|count| *count >= before + SHARE);
+    in_time("too few payments after the loss", paid)
         .await
         .unwrap();
     halt.send_replace(true);

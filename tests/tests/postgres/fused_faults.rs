@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay, pay_then};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::postgres::PgTransaction;
@@ -260,10 +261,15 @@ async fn a_body_that_panics_keeps_nothing_and_costs_its_pool_nothing() {
         let (pool, asked) = (shop.pool.clone(), key.clone());
         let call = tokio::spawn(async move { pay_and_panic(&pool, &asked, &CMD).await.is_ok() });
         assert!(call.await.is_err(), "it panics");
-        let mut paid = pay(&shop.pool, &key, &CMD).await;
-        while let Err(PayError::Idempotency(Error::InFlight { .. })) = paid {
-            paid = pay(&shop.pool, &key, &CMD).await;
-        }
+        let answered = async {
+            loop {
+                match pay(&shop.pool, &key, &CMD).await {
+                    Err(PayError::Idempotency(Error::InFlight { .. })) => {}
+                    answer => break answer,
+                }
+            }
+        };
+        let paid = in_time("the key stays in flight", answered).await;
         assert!(!paid.expect("it is fresh").replayed());
         shop.assert_one_effect(&key).await;
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::gate::{self, Gate, Place};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{self, Paid, Pay, PayError};
 use idem_tests::postgres::{Pooler, Shop, fresh_key};
 use sqlx::postgres::PgTransaction;
@@ -37,13 +38,18 @@ async fn open() -> (Pooler, Shop) {
 
 /// Calls until the answer is not "in flight".
 async fn insist(pool: &PgPool, key: &IdempotencyKey) -> Paid {
-    loop {
-        match pay(pool, key, &CMD).await {
-            Ok(paid) => return *paid,
-            Err(PayError::Idempotency(Error::InFlight { .. })) => tokio::task::yield_now().await,
-            Err(error) => panic!("{error:?}"),
+    in_time("the key stays in flight", async {
+        loop {
+            match pay(pool, key, &CMD).await {
+                Ok(paid) => return *paid,
+                Err(PayError::Idempotency(Error::InFlight { .. })) => {
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => panic!("{error:?}"),
+            }
         }
-    }
+    })
+    .await
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Prepared statements that the server no longer knows, or no longer runs.
 
+use std::time::Duration;
+
+use idem_runtime::policy::OnLapse;
 use idem_runtime::store::RawStore;
-use idem_runtime::{Error, IdempotencyKey, Namespace};
+use idem_runtime::{Error, IdempotencyKey, Namespace, Operation};
 use idem_tests::postgres::payments::{Pay, PayError, pay, pay_then};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
@@ -51,6 +54,31 @@ async fn a_pool_whose_prepared_statements_died_pays_and_replays_at_once() {
             let paid = paid.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
             assert_eq!(paid.replayed(), *key == recorded, "{sql}");
             shop.assert_one_effect(key).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_leased_call_on_a_pool_whose_prepared_statements_died_runs_and_replays_at_once() {
+    const NOTE: Operation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Unknown);
+    for sql in DEATHS {
+        let shop = Shop::open(1).await;
+        let note = async |key: &IdempotencyKey| {
+            let body = |_| async { Ok::<_, Error>(1) };
+            NOTE.run_leased(&shop.pool, key, &1, body).await
+        };
+        let recorded = fresh_key();
+        note(&recorded).await.expect("fresh");
+        for key in [&recorded, &fresh_key()] {
+            run(
+                &mut shop.pool.acquire().await.expect("a connection"),
+                sql_once(sql, key, &recorded),
+            )
+            .await;
+            let noted = note(key).await;
+            let noted = noted.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            assert_eq!(noted.replayed(), *key == recorded, "{sql}");
         }
     }
 }

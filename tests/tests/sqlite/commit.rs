@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use idem_runtime::Error;
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::Journal;
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteTransaction};
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
@@ -33,9 +34,12 @@ async fn reading(conn: &mut SqliteConnection) -> SqliteTransaction<'_> {
 
 /// Waits until a COMMIT waits for readers: then no new reader gets a lock.
 async fn until_a_commit_waits(observer: &mut SqliteConnection) {
-    while observer.fetch_all("SELECT * FROM payment").await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    in_time("no COMMIT waits", async {
+        while observer.fetch_all("SELECT * FROM payment").await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 async fn observer(books: &Books) -> SqliteConnection {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent, schema};
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -122,7 +123,7 @@ impl Gate {
 
     /// Called by the test: waits until the body has arrived.
     pub(crate) async fn reached(&self) {
-        self.reached.notified().await;
+        in_time("no body came to the gate", self.reached.notified()).await;
     }
 
     /// Called by the test: lets the body continue.

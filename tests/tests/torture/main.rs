@@ -106,6 +106,21 @@ macro_rules! torture {
             }
 
             #[tokio::test(flavor = "multi_thread")]
+            async fn in_peace_a_full_pool_lapses_no_lease() {
+                let outcome = outcome::<$engine>(800, 0, Planted::Nothing).await;
+                assert_eq!(outcome.violations, []);
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn heartbeats_that_wait_behind_bodies_are_caught() {
+                is_caught::<$engine>(
+                    Planted::HeartbeatsShared,
+                    "the_lease_of_an_owner_that_lives_does_not_lapse",
+                )
+                .await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
             async fn a_fast_path_without_the_comparison_is_caught() {
                 is_caught::<$engine>(
                     Planted::MismatchSkipped,

@@ -225,7 +225,8 @@ async fn a_stores_answers_and_the_store_in_memory_show_nothing() {
             expect_none_shown_by(&outcome);
             match outcome {
                 Outcome::Mismatch(mismatch) => expect_none_shown_by(&mismatch),
-                Outcome::PriorResult { .. } | Outcome::PriorError { .. } => {}
+                Outcome::PriorError { error } => expect_none_shown_by(&error),
+                Outcome::PriorResult { .. } => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -9,6 +9,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use idem_axum::Detached;
 use idem_tests::gate::{Gate, Place};
+use idem_tests::patience::in_time;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Notify;
 
@@ -62,7 +63,7 @@ async fn a_call_whose_client_hung_up_ends_and_its_retry_is_the_replay() {
             gate.entered().await;
             going.abort();
             assert!(going.await.is_err_and(|gone| gone.is_cancelled()));
-            left.notified().await;
+            in_time("the server does not see its client leave", left.notified()).await;
             // Retries meanwhile are told to come back, and disturb nothing.
             for _ in 0..3 {
                 let answer = send(order(&shop, &key, "tea")).await;
@@ -88,7 +89,7 @@ async fn calls_whose_clients_hung_up_count_against_the_limit() {
     let going = tokio::spawn(order(&shop, &key, "tea").send());
     gate.entered().await;
     going.abort();
-    left.notified().await;
+    in_time("the server does not see its client leave", left.notified()).await;
     // Nobody waits for it, and another does not begin beside it.
     let mut other = Box::pin(detached.run(async {}));
     let pending = poll_fn(|context| Poll::Ready(other.as_mut().poll(context).is_pending()));

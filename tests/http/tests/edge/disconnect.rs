@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use axum::body::Bytes;
 use futures_util::stream;
 use idem_tests::gate::{Gate, Place};
+use idem_tests::patience::in_time;
 use reqwest::{Body, Client, StatusCode};
 
 use crate::client::{order_as, send};
@@ -22,12 +23,15 @@ async fn a_client_goes_away(client: impl Fn() -> Client) {
         assert!(going.await.is_err_and(|gone| gone.is_cancelled()));
         drop(gate);
         // The server notices in its own time. Until then the key is in flight.
-        let answer = loop {
-            let answer = send(order_as(&client(), &shop, "acme", &key, "tea")).await;
-            if answer.status() != StatusCode::CONFLICT {
-                break answer;
+        let answered = async {
+            loop {
+                let answer = send(order_as(&client(), &shop, "acme", &key, "tea")).await;
+                if answer.status() != StatusCode::CONFLICT {
+                    break answer;
+                }
             }
         };
+        let answer = in_time("the key stays in flight", answered).await;
         assert_eq!(answer.status(), StatusCode::CREATED);
         let after = shop.count().await;
         assert_eq!(after, (before.0 + 1, before.1 + 1), "{place:?}");

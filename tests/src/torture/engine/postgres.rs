@@ -18,10 +18,11 @@ use crate::postgres::{Cluster, Database, Options};
 use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
-use crate::torture::handlers::{Doom, bank, tables};
+use crate::torture::handlers::{Doom, bank};
 use crate::torture::link::{Harm, Link, Point};
 use crate::torture::nemesis::{Blow, HOLD};
 use crate::torture::planted::Planted;
+use crate::torture::statements::tables;
 
 /// How long what the clients left may take to end.
 const QUIET: Duration = Duration::from_secs(30);

@@ -16,9 +16,10 @@ use super::{Engine, Tables, loose, read_tables};
 use crate::sqlite::{Journal, Sqlite as File};
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
-use crate::torture::handlers::{Doom, bank, tables};
+use crate::torture::handlers::{Doom, bank};
 use crate::torture::nemesis::{Blow, HOLD};
 use crate::torture::planted::Planted;
+use crate::torture::statements::tables;
 
 /// What a deferred foreign key says at COMMIT, which leaves the transaction open.
 const DOOM: Doom = Doom {

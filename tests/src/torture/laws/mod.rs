@@ -1,5 +1,6 @@
 //! What must hold afterwards, whatever was done to clients and server: each law a function.
 
+mod left;
 mod notices;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ struct Key<'e> {
 type Law = fn(&Evidence<'_>) -> Vec<String>;
 
 /// Every law.
-const LAWS: [(&str, Law); 21] = [
+const LAWS: [(&str, Law); 22] = [
     ("every_call_is_answered", every_call_is_answered),
     ("no_answer_is_forbidden", no_answer_is_forbidden),
     ("a_key_has_one_effect_at_most", a_key_has_one_effect_at_most),
@@ -81,10 +82,13 @@ const LAWS: [(&str, Law); 21] = [
         "order_numbers_are_unique_and_without_gaps",
         order_numbers_are_unique_and_without_gaps,
     ),
-    ("nothing_is_stuck_in_flight", nothing_is_stuck_in_flight),
+    (
+        "nothing_is_stuck_in_flight",
+        left::nothing_is_stuck_in_flight,
+    ),
     (
         "nothing_that_commit_refused_remains",
-        nothing_that_commit_refused_remains,
+        left::nothing_that_commit_refused_remains,
     ),
     (
         "no_leased_call_is_forbidden",
@@ -97,6 +101,10 @@ const LAWS: [(&str, Law); 21] = [
     (
         "the_effects_outside_of_a_key_have_one_external_key",
         notices::the_effects_outside_of_a_key_have_one_external_key,
+    ),
+    (
+        "the_lease_of_an_owner_that_lives_does_not_lapse",
+        notices::the_lease_of_an_owner_that_lives_does_not_lapse,
     ),
 ];
 
@@ -370,31 +378,4 @@ fn order_numbers_are_unique_and_without_gaps(evidence: &Evidence<'_>) -> Vec<Str
         ));
     }
     broken
-}
-
-fn nothing_is_stuck_in_flight(evidence: &Evidence<'_>) -> Vec<String> {
-    let mut broken = evidence.keys(|key| {
-        let stuck = key
-            .records
-            .iter()
-            .find(|record| !matches!(record.status, COMPLETED | FAILED))?;
-        Some(format!("is stuck in status {}", stuck.status))
-    });
-    let unfinished = evidence.tables.unfinished;
-    if unfinished > 0 {
-        broken.push(format!(
-            "{unfinished} transactions or locks outlive all clients"
-        ));
-    }
-    broken
-}
-
-fn nothing_that_commit_refused_remains(evidence: &Evidence<'_>) -> Vec<String> {
-    evidence.keys(|key| {
-        let told = key.successes.iter().map(|(_, done, _)| *done);
-        let left = key.effects.iter().map(|effect| effect.done);
-        let mut all = told.chain(left).chain(key.recorded());
-        let refused = all.find(|done| done.run < 0)?;
-        Some(format!("was answered, or has left, {refused:?}"))
-    })
 }

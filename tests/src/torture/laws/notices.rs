@@ -8,9 +8,19 @@ use crate::torture::notices::{Lapse, Notice};
 pub(super) fn no_leased_call_is_forbidden(evidence: &Evidence<'_>) -> Vec<String> {
     let told = evidence.notices.iter().filter_map(|notice| match notice {
         Notice::Forbidden { key, words } => Some(format!("{key} was told {words}")),
-        Notice::Sent { .. } => None,
+        Notice::Sent { .. } | Notice::Lapsed { .. } => None,
     });
     told.collect()
+}
+
+pub(super) fn the_lease_of_an_owner_that_lives_does_not_lapse(
+    evidence: &Evidence<'_>,
+) -> Vec<String> {
+    let lapsed = evidence.notices.iter().filter_map(|notice| match notice {
+        Notice::Lapsed { key } => Some(format!("{key} was lost")),
+        Notice::Sent { .. } | Notice::Forbidden { .. } => None,
+    });
+    lapsed.collect()
 }
 
 pub(super) fn under_unknown_an_effect_outside_happens_once_at_most(

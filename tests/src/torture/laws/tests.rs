@@ -208,6 +208,11 @@ breaches! {
     the_effects_outside_of_a_key_have_one_external_key: |history, _| {
         history.notices.push(sent("m", Lapse::Retry, "z"));
     };
+    the_lease_of_an_owner_that_lives_does_not_lapse: |history, _| {
+        history.notices.push(Notice::Lapsed {
+            key: "n".to_owned(),
+        });
+    };
 }
 
 #[test]
