@@ -133,7 +133,7 @@ impl Backend for Postgres {
     }
 
     fn may_be_rivals(error: &Error) -> bool {
-        matches!(error, Error::Database(error) if code::is_conflict(error.as_sqlx()))
+        matches!(error, Error::Database(error) if code::may_be_our_conflict(error.as_sqlx()))
     }
 
     fn fold(error: sqlx::Error) -> Error {
