@@ -159,14 +159,15 @@ pub enum Error {
     )]
     TransactionEnded,
 
-    /// The body changed where the record's table is found: by `search_path`, by a role that does not see
-    /// its schema, by a temporary table of its name, by DROP or RENAME. Everything was rolled back.
+    /// On PostgreSQL: the body changed where the record's table is found, by `search_path`, by a role that
+    /// does not see its schema, by a temporary table of its name, by DROP or RENAME. Nothing was recorded,
+    /// and the transaction was rolled back. The other databases do not raise it.
     ///
     /// A body that has also ended its transaction is told [`Error::TransactionEnded`], as far as that can
-    /// be known: not on PostgreSQL where the unit of work is begun on a connection, or by a pool with
-    /// `idem.fused=off` or without prepared statements.
+    /// be known: not where it has begun another one and the unit of work is the caller's, or that of a pool
+    /// with `idem.fused=off` or without prepared statements. What such a body has committed stands.
     #[error(
-        "the body moved the record's table `{table}` out of sight (`search_path`, a role, a temporary table, DROP or RENAME): everything was rolled back; {}",
+        "the body moved the record's table `{table}` out of sight (`search_path`, a role, a temporary table, DROP or RENAME): nothing was recorded, and the transaction was rolled back, except for what the body committed itself; {}",
         by_schema(table)
     )]
     TableMoved {
@@ -175,9 +176,10 @@ pub enum Error {
     },
 
     /// The database role lacks a privilege on the record's table: it was never granted, the body switched
-    /// to a role without it (`SET ROLE`), or a policy of row security forbids it. Everything was rolled back.
+    /// to a role without it (`SET ROLE`), or a policy of row security forbids it. Nothing was recorded, and
+    /// the transaction was rolled back.
     #[error(
-        "the database role may not {privilege} on the record's table `{table}`: everything was rolled back; grant it (`GRANT {privilege} ON {table} TO ..`), let the body switch its role back, or add a policy where row security forbids it"
+        "the database role may not {privilege} on the record's table `{table}`: nothing was recorded, and the transaction was rolled back; grant it (`GRANT {privilege} ON {table} TO ..`), let the body switch its role back, or add a policy where row security forbids it"
     )]
     PermissionDenied {
         /// The table, as the operation names it.

@@ -147,7 +147,15 @@ impl Session for PgConnection {
                 } else {
                     "INSERT"
                 };
-                Err(code::fold_write(error, &ask.table, privilege))
+                match code::fold_write(error, &ask.table, privilege) {
+                    // What is refused so is refused before the witness is asked.
+                    Error::TableMoved { .. } | Error::PermissionDenied { .. }
+                        if !self.is_aborted().await =>
+                    {
+                        Err(Error::TransactionEnded)
+                    }
+                    refusal => Err(refusal),
+                }
             }
         }
     }
@@ -176,6 +184,7 @@ impl Session for PgConnection {
 /// What the methods of [`Session`] share.
 trait Own {
     async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
+    async fn is_aborted(&mut self) -> bool;
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error>;
 }
 
@@ -185,6 +194,11 @@ impl Own for PgConnection {
             .await
             .map_err(code::fold)?;
         Ok(())
+    }
+
+    /// Returns whether a transaction is open that a failed statement has aborted, as it does any.
+    async fn is_aborted(&mut self) -> bool {
+        self.execute("SELECT 1").await.is_err()
     }
 
     /// The INSERT wrote nothing and failed at nothing: the witness, another table, a rival's newer
