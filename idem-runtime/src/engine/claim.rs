@@ -184,7 +184,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
 fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
     match now {
         // What a connection does not know after it was told, it never will.
-        Declined::Unprepared if before.is_some() => Declined::Unpreparable,
+        Declined::Unprepared if before.is_some() => Declined::Unfit,
         now => now,
     }
 }

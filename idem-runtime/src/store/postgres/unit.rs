@@ -22,7 +22,7 @@ impl Backend for Postgres {
         match ask.declined {
             Some(Declined::Recorded | Declined::InFlight) => fused::look(conn, ask).await,
             Some(Declined::Unprepared) => fused::prepare(conn, &ask.table).await.map(|()| None),
-            Some(Declined::Unpreparable | Declined::Unfit) | None => Ok(None),
+            Some(Declined::Unfit) | None => Ok(None),
         }
     }
 
