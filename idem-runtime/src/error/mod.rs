@@ -259,10 +259,10 @@ pub enum Error {
     Busy(#[source] DatabaseError),
 
     /// The server does not know a prepared statement of this connection any more (`DISCARD ALL`,
-    /// `DEALLOCATE ALL`), or does not run it any more (a column has another type). Nothing was written; the
-    /// connection prepares its statements anew.
+    /// `DEALLOCATE ALL`), does not run it any more (a column has another type), or knows another's of its
+    /// name (a pooler in transaction mode). Nothing was written; the connection prepares its statements anew.
     #[error(
-        "the connection has lost its prepared statements ({}); nothing was written: try again with the same key",
+        "the connection has lost its prepared statements ({}); nothing was written: try again with the same key, and keep none behind a pooler in transaction mode (`statement_cache_capacity(0)`)",
         .0.cause()
     )]
     StatementsLost(#[source] DatabaseError),

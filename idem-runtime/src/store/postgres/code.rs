@@ -28,6 +28,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         // Lock not available, statement cancelled by a timeout.
         "55P03" | "57014" => Error::Busy(error.into()),
         _ if is_lock_table_full(&error) => Error::LockTableFull(error.into()),
+        // A name that another's statement has on the server connection, behind a pooler.
+        "42P05" => Error::StatementsLost(error.into()),
         _ if is_dead_statement(&error) => Error::StatementsLost(error.into()),
         // The server ended the session for having been idle in its transaction, or for the
         // transaction's length.
@@ -178,13 +180,18 @@ fn is_missing_grant(error: &sqlx::Error, table: &str) -> bool {
         && table.split('.').any(|name| names(error, name))
 }
 
-/// The server does not know a prepared statement, or no longer runs it: the type of a column that it
-/// returns has changed. That has no SQLSTATE of its own; the place in the server's source, which its
-/// language does not change, tells it from what the server cannot do at all.
+/// The server does not know a prepared statement that the driver keeps, no longer runs it (the type of a
+/// column that it returns has changed), or knows another's of that name, which takes other values (behind a
+/// pooler). The last two have no SQLSTATE of their own; the place in the server's source, which its language
+/// does not change, tells them from what the server cannot do at all, and from a protocol that is broken.
 pub(super) fn is_dead_statement(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|error| match error.code() {
         "26000" => true,
         "0A000" => error.routine() == Some("RevalidateCachedQuery"),
+        "08P01" | "22P03" => matches!(
+            error.routine(),
+            Some("exec_bind_message" | "pq_copymsgbytes")
+        ),
         _ => false,
     })
 }
