@@ -190,12 +190,16 @@ pub enum Error {
         source: DatabaseError,
     },
 
-    /// The body left a statement of its own half-way, and the connection no longer answers what it is
-    /// asked: a COPY that was neither finished nor aborted, one whose stream was not read to its end, one
-    /// that the server refused. Nothing of this call remains, and the connection is closed; a caller's own
-    /// connection, and with it his transaction, as well.
+    /// A statement was left half-way, by the body or before a joined call, and the connection no longer
+    /// answers what it is asked: a COPY that was neither finished nor aborted, one whose stream was not read
+    /// to its end, one that the server refused; on MySQL, a query that was dropped while the driver prepared
+    /// it. Nothing was recorded, and nothing of this call remains when the connection is closed.
+    ///
+    /// A pool's connection is closed. The session of a caller's own connection is ended, and with it his
+    /// transaction, where the driver still sends what it is told. On MySQL it may not: it waits for an
+    /// answer that never comes, and so does every later statement. Close (drop) that connection.
     #[error(
-        "the body left a statement half-way ({}), so that the connection answers something else than it is asked: everything was rolled back and the connection closed; in the body, end each COPY with `finish` or `abort`, and read its stream to the end",
+        "a statement was left half-way ({}), so that the connection answers something else than it is asked: nothing was recorded, and nothing is kept; a pool's connection is closed, one of your own is out of step: close it, its next statement may wait for ever; in the body, end each COPY with `finish` or `abort`, read its stream to the end, and drop no query on MySQL before it is answered",
         .0.cause()
     )]
     StatementUnfinished(#[source] DatabaseError),
