@@ -13,7 +13,7 @@ const STRICT: Operation = Operation::new("payments", "pay").strict_expiry();
 /// A claim's own savepoint.
 const MARK: &str = "SAVEPOINT idem_";
 /// What tells that a transaction of the caller's is there, before the look for a record.
-const PROOF: &str = "RELEASE SAVEPOINT idem_here; SELECT";
+const PROOF: &str = "RELEASE SAVEPOINT here_idem; SELECT";
 
 struct Link {
     shop: Shop,
