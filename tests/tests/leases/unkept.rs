@@ -6,6 +6,7 @@ use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
 use idem_runtime::{Error, ErrorKind, Failure, Operation, StoredFailure};
 use serde::{Deserialize, Serialize};
+use sqlx::error::DatabaseError;
 
 use crate::desk::{Desk, Then, ada, fresh_key, send_again};
 use crate::home::Home;
@@ -111,7 +112,7 @@ pub(crate) async fn a_duplicate_that_a_trigger_meets_at_a_claim_is_the_databases
             error
                 .as_sqlx()
                 .as_database_error()
-                .is_some_and(|error| error.is_unique_violation())
+                .is_some_and(DatabaseError::is_unique_violation)
         );
         assert!(!refusal.is_retryable());
         assert_eq!(home.status(&key).await, None);
