@@ -186,7 +186,7 @@ pub(super) async fn attempt<'u, DB: Backend>(
 fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
     match now {
         // A connection that does not know a statement after it was prepared there never will.
-        Declined::Unprepared if before.is_some() => Declined::Unpreparable,
+        Declined::Unprepared if before.is_some() => Declined::Unfit,
         now => now,
     }
 }

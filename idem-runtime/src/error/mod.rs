@@ -159,14 +159,15 @@ pub enum Error {
     )]
     TransactionEnded,
 
-    /// The body changed where the record's table is found: by `search_path`, by a role that does not see
-    /// its schema, by a temporary table of its name, by DROP or RENAME. Everything was rolled back.
+    /// On PostgreSQL: the body changed where the record's table is found, by `search_path`, by a role that
+    /// does not see its schema, by a temporary table of its name, by DROP or RENAME. Nothing was recorded,
+    /// and the transaction was rolled back. The other databases do not raise it.
     ///
     /// A body that has also ended its transaction is told [`Error::TransactionEnded`], as far as that can
-    /// be known: not on PostgreSQL where the unit of work is begun on a connection, or by a pool with
-    /// `idem.fused=off` or without prepared statements.
+    /// be known: not where it has begun another one and the unit of work is the caller's, or that of a pool
+    /// with `idem.fused=off` or without prepared statements. What such a body has committed stands.
     #[error(
-        "the body moved the record's table `{table}` out of sight (`search_path`, a role, a temporary table, DROP or RENAME): everything was rolled back; {}",
+        "the body moved the record's table `{table}` out of sight (`search_path`, a role, a temporary table, DROP or RENAME): nothing was recorded, and the transaction was rolled back, except for what the body committed itself; {}",
         by_schema(table)
     )]
     TableMoved {
@@ -175,9 +176,10 @@ pub enum Error {
     },
 
     /// The database role lacks a privilege on the record's table: it was never granted, the body switched
-    /// to a role without it (`SET ROLE`), or a policy of row security forbids it. Everything was rolled back.
+    /// to a role without it (`SET ROLE`), or a policy of row security forbids it. Nothing was recorded, and
+    /// the transaction was rolled back.
     #[error(
-        "the database role may not {privilege} on the record's table `{table}`: everything was rolled back; grant it (`GRANT {privilege} ON {table} TO ..`), let the body switch its role back, or add a policy where row security forbids it"
+        "the database role may not {privilege} on the record's table `{table}`: nothing was recorded, and the transaction was rolled back; grant it (`GRANT {privilege} ON {table} TO ..`), let the body switch its role back, or add a policy where row security forbids it"
     )]
     PermissionDenied {
         /// The table, as the operation names it.
@@ -188,12 +190,16 @@ pub enum Error {
         source: DatabaseError,
     },
 
-    /// The body left a statement of its own half-way, and the connection no longer answers what it is
-    /// asked: a COPY that was neither finished nor aborted, one whose stream was not read to its end, one
-    /// that the server refused. Nothing of this call remains, and the connection is closed; a caller's own
-    /// connection, and with it his transaction, as well.
+    /// A statement was left half-way, by the body or before a joined call, and the connection no longer
+    /// answers what it is asked: a COPY that was neither finished nor aborted, one whose stream was not read
+    /// to its end, one that the server refused; on MySQL, a query that was dropped while the driver prepared
+    /// it. Nothing was recorded, and nothing of this call remains when the connection is closed.
+    ///
+    /// A pool's connection is closed. The session of a caller's own connection is ended, and with it his
+    /// transaction, where the driver still sends what it is told. On MySQL it may not: it waits for an
+    /// answer that never comes, and so does every later statement. Close (drop) that connection.
     #[error(
-        "the body left a statement half-way ({}), so that the connection answers something else than it is asked: everything was rolled back and the connection closed; in the body, end each COPY with `finish` or `abort`, and read its stream to the end",
+        "a statement was left half-way ({}), so that the connection answers something else than it is asked: nothing was recorded, and nothing is kept; a pool's connection is closed, one of your own is out of step: close it, its next statement may wait for ever; in the body, end each COPY with `finish` or `abort`, read its stream to the end, and drop no query on MySQL before it is answered",
         .0.cause()
     )]
     StatementUnfinished(#[source] DatabaseError),
@@ -257,10 +263,10 @@ pub enum Error {
     Busy(#[source] DatabaseError),
 
     /// The server does not know a prepared statement of this connection any more (`DISCARD ALL`,
-    /// `DEALLOCATE ALL`), or does not run it any more (a column has another type). Nothing was written; the
-    /// connection prepares its statements anew.
+    /// `DEALLOCATE ALL`), does not run it any more (a column has another type), or knows another's of its
+    /// name (a pooler in transaction mode). Nothing was written; the connection prepares its statements anew.
     #[error(
-        "the connection has lost its prepared statements ({}); nothing was written: try again with the same key",
+        "the connection has lost its prepared statements ({}); nothing was written: try again with the same key, and keep none behind a pooler in transaction mode (`statement_cache_capacity(0)`)",
         .0.cause()
     )]
     StatementsLost(#[source] DatabaseError),

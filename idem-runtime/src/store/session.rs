@@ -60,8 +60,6 @@ pub enum Declined {
     InFlight,
     /// This connection does not know the statements, or has not verified the table.
     Unprepared,
-    /// The table does not bear the statements (a rule).
-    Unpreparable,
     /// It does not go that way here.
     Unfit,
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Bouncer {
         loop {
             let mut keeper = Keeper::run(include_str!("bouncer.sh"), &[&find()?])?;
             let port = free_port()?;
-            let settings = settings(keeper.dir(), server, port, pool_size);
+            let settings = settings(&find()?, keeper.dir(), server, port, pool_size);
             fs::write(keeper.dir().join("pgbouncer.ini"), settings)?;
             keeper.order("start")?;
             match until_it_listens(&mut keeper, port) {
@@ -75,7 +76,7 @@ pub fn find() -> io::Result<PathBuf> {
 
 /// Server connections are handed out in turn, so that two transactions of one client meet
 /// different ones.
-fn settings(dir: &Path, server: u16, port: u16, pool_size: u32) -> String {
+fn settings(program: &Path, dir: &Path, server: u16, port: u16, pool_size: u32) -> String {
     format!(
         "[databases]\n\
          * = host=127.0.0.1 port={server} user=postgres\n\
@@ -88,10 +89,30 @@ fn settings(dir: &Path, server: u16, port: u16, pool_size: u32) -> String {
          default_pool_size = {pool_size}\n\
          max_client_conn = 500\n\
          server_round_robin = 1\n\
-         ignore_startup_parameters = extra_float_digits\n\
+         ignore_startup_parameters = extra_float_digits,options\n\
+         {}\
          logfile = {}\n",
+        keeps_no_statements(program),
         dir.join("server.log").display(),
     )
+}
+
+/// From 1.21 on PgBouncer can keep named statements for its clients, and from 1.24 on it does unless it is
+/// told not to. Earlier ones do not know the setting.
+fn keeps_no_statements(program: &Path) -> &'static str {
+    let told = Command::new(program).arg("--version").output();
+    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+    let version = told.unwrap_or_default();
+    let minor = version
+        .split_ascii_whitespace()
+        .nth(1)
+        .and_then(|version| version.strip_prefix("1."))
+        .and_then(|minor| minor.split('.').next()?.parse::<u32>().ok());
+    if minor.is_some_and(|minor| minor < 21) {
+        ""
+    } else {
+        "max_prepared_statements = 0\n"
+    }
 }
 
 fn until_it_listens(keeper: &mut Keeper, port: u16) -> io::Result<()> {

@@ -13,6 +13,7 @@ const SERVERS: u32 = 3;
 
 /// A static is never dropped; the pooler goes with the process.
 static OF_THE_PROCESS: OnceLock<Bouncer> = OnceLock::new();
+static WITH_ONE_SERVER: OnceLock<Bouncer> = OnceLock::new();
 
 /// The way to a database through a PgBouncer with three open server connections to it, of which
 /// each transaction gets another one than the last.
@@ -26,13 +27,26 @@ impl Pooler {
     ///
     /// There is no server or no PgBouncer on this machine.
     pub async fn fresh() -> (Database, Self) {
+        Self::by(&OF_THE_PROCESS, SERVERS).await
+    }
+
+    /// Makes a database likewise, to which the pooler has one connection, shared by all clients.
+    ///
+    /// # Panics
+    ///
+    /// There is no server or no PgBouncer on this machine.
+    pub async fn with_one_server() -> (Database, Self) {
+        Self::by(&WITH_ONE_SERVER, 1).await
+    }
+
+    async fn by(bouncer: &OnceLock<Bouncer>, servers: u32) -> (Database, Self) {
         let database = Database::fresh_on_ours().await;
-        let bouncer = OF_THE_PROCESS.get_or_init(|| {
-            Bouncer::start(database.options().get_port(), SERVERS)
+        let bouncer = bouncer.get_or_init(|| {
+            Bouncer::start(database.options().get_port(), servers)
                 .unwrap_or_else(|error| panic!("no pooler: {error}"))
         });
         let pooler = Self(database.options().clone().port(bouncer.port()));
-        pooler.occupy_all().await;
+        pooler.occupy_all(servers).await;
         (database, pooler)
     }
 
@@ -66,9 +80,9 @@ impl Pooler {
     }
 
     /// Makes the pooler open all its server connections, by a transaction on each at a time.
-    async fn occupy_all(&self) {
+    async fn occupy_all(&self, servers: u32) {
         let mut clients = Vec::new();
-        for _ in 0..SERVERS {
+        for _ in 0..servers {
             let mut client = self.connect().await;
             client.execute("BEGIN").await.expect("a server connection");
             clients.push(client);

@@ -22,6 +22,8 @@ pub(crate) trait Home: Sized {
     async fn only_status(&self) -> i16;
     /// Makes the database refuse payloads of 1,000 bytes or more.
     async fn refuse_long_payloads(&self);
+    /// Makes a trigger whose own table refuses, as a duplicate, every record but the first.
+    async fn refuse_second_record(&self);
 
     async fn lapse(&self) {
         self.end_leases_in(0).await;
@@ -51,6 +53,11 @@ pub(crate) fn mails() -> RawStore {
 /// On a server, where a check can be added at any time.
 const REFUSAL: &str = "ALTER TABLE idem_record ADD CONSTRAINT short CHECK \
      (coalesce(octet_length(result), 0) < 1000 AND coalesce(octet_length(failure), 0) < 1000)";
+
+/// A trigger that writes one row for each record, for the servers and for the file.
+const SECOND: &str = "CREATE TABLE only_one (n INT PRIMARY KEY); \
+     CREATE TRIGGER only_one AFTER INSERT ON idem_record FOR EACH ROW";
+const SECOND_ROW: &str = "INSERT INTO only_one VALUES (1)";
 
 pub(crate) struct Postgres {
     pub(crate) database: Database,
@@ -115,6 +122,16 @@ impl Home for Postgres {
             .execute(&mut self.database.connect().await)
             .await
             .expect("the server answers");
+    }
+
+    async fn refuse_second_record(&self) {
+        let function = "CREATE FUNCTION only_one() RETURNS trigger LANGUAGE plpgsql AS";
+        sqlx::raw_sql(AssertSqlSafe(format!(
+            "{function} 'BEGIN {SECOND_ROW}; RETURN NULL; END'; {SECOND} EXECUTE FUNCTION only_one()"
+        )))
+        .execute(&mut self.database.connect().await)
+        .await
+        .expect("the server answers");
     }
 }
 
@@ -185,6 +202,13 @@ impl Home for Sqlite {
         .await
         .expect("the file can be written");
     }
+
+    async fn refuse_second_record(&self) {
+        sqlx::raw_sql(AssertSqlSafe(format!("{SECOND} BEGIN {SECOND_ROW}; END")))
+            .execute(&mut self.database.connect().await)
+            .await
+            .expect("the file can be written");
+    }
 }
 
 pub(crate) struct MySql {
@@ -254,5 +278,9 @@ impl Home for MySql {
 
     async fn refuse_long_payloads(&self) {
         self.run(REFUSAL).await;
+    }
+
+    async fn refuse_second_record(&self) {
+        self.run(&format!("{SECOND} {SECOND_ROW}")).await;
     }
 }

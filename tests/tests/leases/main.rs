@@ -51,6 +51,7 @@ macro_rules! stamp {
                     a_result_that_cannot_be_kept_is_not_run_again,
                     a_result_or_failure_that_the_database_refuses_is_not_run_again,
                     a_failure_that_would_be_built_again_as_another_is_not_run_again,
+                    a_duplicate_that_a_trigger_meets_at_a_claim_is_the_databases_error,
                 }
                 starved::{
                     a_lease_lives_and_ends_while_other_bodies_hold_every_connection,

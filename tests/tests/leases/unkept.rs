@@ -6,6 +6,7 @@ use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
 use idem_runtime::{Error, ErrorKind, Failure, Operation, StoredFailure};
 use serde::{Deserialize, Serialize};
+use sqlx::error::DatabaseError;
 
 use crate::desk::{Desk, Then, ada, fresh_key, send_again};
 use crate::home::Home;
@@ -92,4 +93,31 @@ pub(crate) async fn a_failure_that_would_be_built_again_as_another_is_not_run_ag
     let (first, again) = refusals(&home, long).await;
     assert!(matches!(first, Error::NotStorable { .. }), "{first:?}");
     assert_eq!(again.kind(), ErrorKind::OutcomeUnknown, "{again:?}");
+}
+
+/// No rival is met: the key has no record, and the next one would be refused alike.
+pub(crate) async fn a_duplicate_that_a_trigger_meets_at_a_claim_is_the_databases_error<H: Home>() {
+    let (home, desk) = (H::open().await, Desk::new(&[]));
+    home.refuse_second_record().await;
+    let (first, key) = (fresh_key(), fresh_key());
+    let sent = send_again(&home.pool(), &first, ada(), desk.clone()).await;
+    sent.expect("the trigger's first row");
+    for _ in 0..2 {
+        let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+        let refusal = sent.expect_err("the trigger's second row").refusal();
+        let Error::Database(error) = &refusal else {
+            panic!("{refusal:?}");
+        };
+        assert!(
+            error
+                .as_sqlx()
+                .as_database_error()
+                .is_some_and(DatabaseError::is_unique_violation)
+        );
+        assert!(!refusal.is_retryable());
+        assert_eq!(home.status(&key).await, None);
+    }
+    assert_eq!(desk.count(), 1);
+    let again = send_again(&home.pool(), &first, ada(), desk).await;
+    assert!(again.expect("recorded").replayed());
 }

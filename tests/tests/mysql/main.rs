@@ -1,6 +1,7 @@
 //! The laws of idempotent handlers on a real MariaDB server.
 
 mod bodies;
+mod borrowed;
 mod caller;
 mod counter;
 mod deadlock;

@@ -15,7 +15,7 @@ const STRICT: Operation = Operation::new("payments", "pay").strict_expiry();
 const MARK: &str = "SAVEPOINT idem_";
 /// The statement by which the library checks for a caller's transaction before it looks a record
 /// up.
-const PROOF: &str = "RELEASE SAVEPOINT idem_here; SELECT";
+const PROOF: &str = "RELEASE SAVEPOINT here_idem; SELECT";
 
 struct Link {
     shop: Shop,

@@ -99,6 +99,45 @@ async fn a_body_that_moves_the_table_out_of_sight_is_refused_and_nothing_is_kept
     }
 }
 
+/// What it has committed stands, and no text denies it.
+#[tokio::test]
+async fn a_body_that_commits_and_moves_the_table_is_not_told_that_all_was_rolled_back() {
+    let moved = "CREATE SCHEMA elsewhere; SET search_path = elsewhere";
+    let role = "GRANT ALL ON payment TO pg_monitor; COMMIT; SET ROLE pg_monitor";
+    let another = "CREATE SCHEMA elsewhere; COMMIT; BEGIN; SET LOCAL search_path = elsewhere";
+    let another_role = "COMMIT; BEGIN; SET LOCAL ROLE pg_monitor";
+    for (sql, ended) in [
+        (&*format!("COMMIT; {moved}"), true),
+        (&*format!("{moved}; COMMIT"), true),
+        (role, true),
+        (another, false),
+        (another_role, false),
+    ] {
+        let shop = Shop::open(1).await;
+        for own in [true, false] {
+            let key = fresh_key();
+            // Each in a session of its own, whose settings end with it.
+            let refused = if own {
+                pay_then(&shop.database.pool(1), &key, &CMD, sql).await
+            } else {
+                pay_then(&mut shop.database.connect().await, &key, &CMD, sql).await
+            };
+            let refusal = refused.expect_err("nothing is recorded").refusal();
+            let is_ended = matches!(refusal, Error::TransactionEnded);
+            assert!(is_ended || !ended, "{sql}, own: {own}: {refusal:?}");
+            assert!(!refusal.is_retryable(), "{sql}: {refusal:?}");
+            let text = refusal.to_string();
+            assert!(
+                !text.contains("everything was rolled back"),
+                "{sql}: {text}"
+            );
+            assert!(is_ended || text.contains("rolled back"), "{sql}: {text}");
+            assert_eq!(shop.effects(&key).await, (1, 0), "{sql}, own: {own}");
+            shop.run("DROP SCHEMA IF EXISTS elsewhere").await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_temporary_table_of_the_records_name_is_no_arbiter() {
     let shop = Shop::open(1).await;

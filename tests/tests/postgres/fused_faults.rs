@@ -82,6 +82,35 @@ async fn a_rule_made_later_keeps_nothing_and_is_named_and_its_end_is_the_end_of_
     shop.assert_one_effect(&key).await;
 }
 
+/// A connection that has lost its statements cannot prepare them under a rule: it verifies the table anew,
+/// and no body runs.
+#[tokio::test]
+async fn a_connection_that_cannot_prepare_the_records_statement_names_the_rule_at_once() {
+    for condition in ["WHERE new.namespace = 'none'", ""] {
+        let shop = Shop::open(1).await;
+        pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
+        shop.run(&format!(
+            "CREATE RULE nothing AS ON INSERT TO idem_record {condition} DO INSTEAD NOTHING"
+        ))
+        .await;
+        let forget = shop.pool.execute("DEALLOCATE ALL").await;
+        forget.expect("it is in order");
+        let key = fresh_key();
+        for _ in 0..2 {
+            let refused = pay(&shop.pool, &key, &CMD).await;
+            let refused = refused.expect_err("the rule is there").refusal();
+            assert!(matches!(refused, Error::Schema(_)), "{refused:?}");
+            let text = refused.to_string();
+            assert!(text.contains("DROP RULE nothing"), "{text}");
+            shop.assert_no_effect(&key).await;
+        }
+        shop.run("DROP RULE nothing ON idem_record").await;
+        let paid = pay(&shop.pool, &key, &CMD).await;
+        assert!(!paid.expect("the rule is gone").replayed());
+        shop.assert_one_effect(&key).await;
+    }
+}
+
 const CODES: [&str; 14] = [
     "22P02", "22007", "42704", "22012", "3F000", "26000", "42P01", "42P02", "0A000", "25P02",
     "08006", "40003", "57P01", "23505",

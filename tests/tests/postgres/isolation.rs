@@ -52,6 +52,64 @@ async fn a_callers_transaction_too_old_to_see_the_winner_needs_a_fresh_one() {
     }
 }
 
+/// Only the record's own key is a rival's. A trigger's table has no snapshot of ours to blame, and neither
+/// has another index of the record's.
+#[tokio::test]
+async fn a_duplicate_of_another_index_in_an_old_transaction_is_the_databases_error() {
+    let shop = Shop::open(1).await;
+    shop.run(
+        "CREATE TABLE audit (n int UNIQUE); INSERT INTO audit VALUES (1); \
+         CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS \
+           'BEGIN INSERT INTO audit VALUES (1); RETURN NULL; END'; \
+         CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+           RAISE unique_violation USING TABLE = 'idem_record', SCHEMA = 'public', \
+             DETAIL = 'Key (namespace, scope, key)=(a, b, c) already exists.'; END $$",
+    )
+    .await;
+    let trigger = "CREATE TRIGGER more AFTER INSERT ON idem_record FOR EACH ROW EXECUTE FUNCTION";
+    let index = "CREATE UNIQUE INDEX one_of_each ON idem_record (operation)";
+    for (made, ended) in [
+        (
+            &*format!("{trigger} more()"),
+            "DROP TRIGGER more ON idem_record",
+        ),
+        (
+            &*format!("{trigger} say()"),
+            "DROP TRIGGER more ON idem_record",
+        ),
+        (index, "DROP INDEX one_of_each"),
+    ] {
+        pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");
+        if made == index {
+            // One record, which is not the key's.
+            shop.run("DELETE FROM idem_record WHERE created_at < (SELECT max(created_at) FROM idem_record)")
+                .await;
+        }
+        shop.run(made).await;
+        for level in ["read committed", LEVELS[0], LEVELS[1]] {
+            let pool = shop.pool_at(level, 1);
+            for joined in [true, false] {
+                let key = fresh_key();
+                let refused = if joined {
+                    let mut tx = pool.begin().await.expect("a transaction");
+                    let refused = pay(&mut tx, &key, &CMD).await;
+                    tx.commit().await.expect("it only lost a savepoint");
+                    refused
+                } else {
+                    pay(&pool, &key, &CMD).await
+                };
+                let refusal = refused.expect_err(made).refusal();
+                let Error::Database(error) = &refusal else {
+                    panic!("{made}, {level}, joined: {joined}: {refusal:?}");
+                };
+                assert_eq!(error.code().as_deref(), Some("23505"), "{made}, {level}");
+                shop.assert_no_effect(&key).await;
+            }
+        }
+        shop.run(ended).await;
+    }
+}
+
 /// Two callers that each read the other's rows. The server rolls back the second, which gets the
 /// error at the record's own statement.
 #[tokio::test]

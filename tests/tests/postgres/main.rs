@@ -20,6 +20,7 @@ mod nesting;
 mod operations;
 mod partitions;
 mod pooler;
+mod pooler_statements;
 mod refusals;
 mod rivals;
 mod rules;

@@ -70,7 +70,7 @@ pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     !matches!(number(error), Some(DEADLOCK | 1020 | 3101))
 }
 
-/// A duplicate of a unique key: of ours, if there is a record then.
+/// A duplicate of a unique key: of ours, if there is a record then ([`super::met`]).
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     number(error) == Some(DUPLICATE)
 }

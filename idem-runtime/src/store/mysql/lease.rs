@@ -19,7 +19,7 @@ use super::super::lease::{
     Write, decided,
 };
 use super::super::session::{Ask, CommitError, Entry};
-use super::{alone, clock, code, fits, last, peek, row, rows, sql};
+use super::{alone, clock, code, fits, last, met, peek, row, rows, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Sighting};
 use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
@@ -127,7 +127,10 @@ impl LeaseStatements for MySqlConnection {
             Ok(1) => Ok(true),
             Ok(_) if entry.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) => Ok(false),
+            // An UPDATE leaves the key as it is.
+            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
+                met(self, ask, error).await.map(|_| false)
+            }
             Err(error) if code::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),

@@ -287,19 +287,22 @@ async fn insert(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
             placeholder: true,
             ..claimed(ask, &rows)?
         }),
-        Err(error) if code::is_conflict(&error) => {
-            let seen = newest(conn, ask).await?;
-            if seen.record.is_none() {
-                // Not our key's, but of a table that a trigger writes.
-                return Err(code::fold(error));
-            }
-            Ok(seen)
-        }
+        Err(error) if code::is_conflict(&error) => met(conn, ask, error).await,
         Err(error) => {
             let error = code::fold_table(error, &ask.table);
             Err(verify::why(conn, &ask.table, error).await)
         }
     }
+}
+
+/// The record that an INSERT has met, which has locked it thereby; the error if there is none: the duplicate
+/// is of a table that a trigger writes.
+async fn met(conn: &mut MySqlConnection, ask: &Ask, error: sqlx::Error) -> Result<Seen, Error> {
+    let seen = newest(conn, ask).await?;
+    if seen.record.is_none() {
+        return Err(code::fold(error));
+    }
+    Ok(seen)
 }
 
 /// The claim of an identity whose spent record has been seen: takes its row.

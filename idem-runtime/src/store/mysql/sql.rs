@@ -89,8 +89,9 @@ pub(super) fn alone(text: &str) -> String {
 /// A statement that does nothing.
 pub(super) const NOTHING: &str = "DO 0";
 
-/// Fails outside a transaction: no savepoint is kept there.
-pub(super) const PROVE: &str = "SAVEPOINT idem_here; RELEASE SAVEPOINT idem_here";
+/// Fails outside a transaction: no savepoint is kept there. Its name begins otherwise than an attempt's
+/// (`Ask::savepoint`).
+pub(super) const PROVE: &str = "SAVEPOINT here_idem; RELEASE SAVEPOINT here_idem";
 
 /// How a locking read asks not to wait.
 enum Wait {

@@ -57,7 +57,13 @@ pub(super) fn is_lost(error: &Error) -> bool {
 }
 
 /// Ends the session, where the connection is another's to close: whoever uses it next learns that it is
-/// gone. One whose driver waits for an answer that never comes cannot be told.
+/// gone.
+///
+/// Not where the driver waits for an answer that never comes. It sends nothing then: each of its statements
+/// first reads what it has counted as missing, and only a ROLLBACK of the driver's own, that of a dropped
+/// transaction, is written before. What the server answers to it is OK, which does not end that wait. Nor can
+/// the connection be closed through a reference, or another be put in its place: where it leads to is not
+/// to be had from it. A transaction on such a connection whose owner drops it is rolled back all the same.
 pub(super) async fn hang_up(conn: &mut MySqlConnection) {
     for _ in 0..TRIES {
         let mut killed = conn.execute(sqlx::raw_sql("KILL CONNECTION CONNECTION_ID()"));

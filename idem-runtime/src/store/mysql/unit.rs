@@ -63,7 +63,7 @@ impl Backend for MySql {
     async fn savepoint(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
         // Before the driver's own savepoint: where the server has no transaction that one fails
         // too, but by then the driver has forgotten the caller's.
-        conn.execute(sql::PROVE).await.map_err(code::fold)?;
+        prove(conn).await?;
         Unbroken::new(conn.begin()).await.map_err(code::fold)
     }
 
@@ -91,13 +91,7 @@ impl Backend for MySql {
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // COMMIT of no transaction reports success.
-        step::send(tx, sql::PROVE).await.map_err(|error| {
-            if step::is_lost(&error) {
-                Error::StatementUnfinished(error.into())
-            } else {
-                code::fold(error)
-            }
-        })
+        prove(tx).await
     }
 
     async fn hang_up(conn: &mut MySqlConnection) {
@@ -145,6 +139,17 @@ impl Backend for MySql {
     fn fold(error: sqlx::Error) -> Error {
         code::fold(error)
     }
+}
+
+/// Proves that a transaction is open, and that the connection answers what it is asked.
+async fn prove(conn: &mut MySqlConnection) -> Result<(), Error> {
+    step::send(conn, sql::PROVE).await.map_err(|error| {
+        if step::is_lost(&error) {
+            Error::StatementUnfinished(error.into())
+        } else {
+            code::fold(error)
+        }
+    })
 }
 
 /// A session was met whose `completion_type` is not the default.

@@ -1,7 +1,6 @@
 //! SQLSTATEs, folded to what they mean. One place; never by text, which depends on the server's
 //! language.
 
-use sqlx::error::ErrorKind;
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 
 use crate::error::{Error, SchemaFault};
@@ -29,6 +28,8 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
         // Lock not available, statement cancelled by a timeout.
         "55P03" | "57014" => Error::Busy(error.into()),
         _ if is_lock_table_full(&error) => Error::LockTableFull(error.into()),
+        // A name that another's statement has on the server connection, behind a pooler.
+        "42P05" => Error::StatementsLost(error.into()),
         _ if is_dead_statement(&error) => Error::StatementsLost(error.into()),
         // The server ended the session for having been idle in its transaction, or for the
         // transaction's length.
@@ -121,35 +122,45 @@ pub(super) fn may_follow_commit(error: &sqlx::Error) -> bool {
     sqlstate(error).is_some_and(|code| code.starts_with("53") || code == "57014")
 }
 
-/// A unique violation of the record's own table or of one of its partitions, and not of a table that a
-/// trigger writes.
+/// A duplicate that a library's INSERT has met itself: of the record's primary key, in the record's own
+/// table or in one of its partitions. The detail names the columns, the same in every language.
 pub(super) fn is_our_conflict(error: &sqlx::Error, table: &str) -> bool {
-    let Some(found) = database_error(error) else {
+    let Some(found) = database_error(error).filter(|_| is_own_conflict(error)) else {
         return false;
     };
     let (schema, name) = table
         .rsplit_once('.')
         .map_or((None, table), |(schema, name)| (Some(schema), name));
-    found.code() == "23505"
-        && sqlx::error::DatabaseError::kind(found) == ErrorKind::UniqueViolation
-        && (is_in_partition(error)
-            || found.table() == Some(name)
-                && schema.is_none_or(|schema| found.schema() == Some(schema)))
+    found.detail().map_or_else(
+        || {
+            found.table() == Some(name)
+                && schema.is_none_or(|schema| found.schema() == Some(schema))
+        },
+        is_of_arbiter,
+    )
 }
 
-/// Whether a library's INSERT met a duplicate of the record's primary key, in whatever table. The detail
-/// names the columns, the same in every language; it is not shown to a role that may not read them.
-fn is_in_partition(error: &sqlx::Error) -> bool {
-    is_own(error)
-        && database_error(error)
-            .and_then(PgDatabaseError::detail)
-            .is_some_and(|detail| detail.contains("(namespace, scope, key)=("))
+/// Whether it may be one of those, in a table of another name: a partition, where row security keeps the
+/// detail back. The record tells, if there is one now.
+pub(super) fn may_be_our_conflict(error: &sqlx::Error) -> bool {
+    is_own_conflict(error) && database_error(error).is_some_and(|error| error.detail().is_none())
 }
 
-/// A unique violation that may be of a part of the record's table: where a partition has refused the
-/// row, or an index of a table that a trigger writes. The record tells, if there is one now.
-pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
-    sqlstate(error).is_some_and(|code| code == "23505")
+/// A unique violation, and not one of a table that a trigger writes.
+fn is_own_conflict(error: &sqlx::Error) -> bool {
+    is_own(error) && sqlstate(error).is_some_and(|code| code == "23505")
+}
+
+/// Whether these are the columns of the index that arbitrates, which may have them in any order.
+fn is_of_arbiter(detail: &str) -> bool {
+    let columns = detail
+        .split_once('(')
+        .and_then(|(_, rest)| rest.split_once(")=("));
+    columns.is_some_and(|(columns, _)| {
+        let mut columns: Vec<_> = columns.split(", ").collect();
+        columns.sort_unstable();
+        columns == ["key", "namespace", "scope"]
+    })
 }
 
 /// No such table, or no such schema, in the library's own text.
@@ -169,13 +180,18 @@ fn is_missing_grant(error: &sqlx::Error, table: &str) -> bool {
         && table.split('.').any(|name| names(error, name))
 }
 
-/// The server does not know a prepared statement, or no longer runs it: the type of a column that it
-/// returns has changed. That has no SQLSTATE of its own; the place in the server's source, which its
-/// language does not change, tells it from what the server cannot do at all.
+/// The server does not know a prepared statement that the driver keeps, no longer runs it (the type of a
+/// column that it returns has changed), or knows another's of that name, which takes other values (behind a
+/// pooler). The last two have no SQLSTATE of their own; the place in the server's source, which its language
+/// does not change, tells them from what the server cannot do at all, and from a protocol that is broken.
 pub(super) fn is_dead_statement(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|error| match error.code() {
         "26000" => true,
         "0A000" => error.routine() == Some("RevalidateCachedQuery"),
+        "08P01" | "22P03" => matches!(
+            error.routine(),
+            Some("exec_bind_message" | "pq_copymsgbytes")
+        ),
         _ => false,
     })
 }

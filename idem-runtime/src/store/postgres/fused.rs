@@ -262,7 +262,9 @@ fn bytes(text: &mut String, value: Option<&[u8]>) {
 }
 
 /// After a first message that raised because this connection does not know the statements: rolls back,
-/// verifies the table and prepares them. Where that fails, the plain path says why.
+/// prepares them and verifies the table, also where it does not bear the statements: a rule is refused
+/// then. Where there is no table, the plain path says so; and it is taken where the statements are not
+/// known even so, as behind a pooler that has prepared them on another connection.
 pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), Error> {
     // Where `DISCARD ALL` took ours it has taken the body's, too.
     if conn.cached_statements_size() > 0 {
@@ -286,9 +288,9 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
         }
     }
     match conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await {
-        Err(error) if code::raised(&error).is_some() => return Ok(()),
-        prepared => prepared.map_err(code::fold)?,
-    };
+        Err(error) if code::raised(&error).is_none() => return Err(code::fold(error)),
+        _ => {}
+    }
     verify::table(conn, table, place).await
 }
 

@@ -25,7 +25,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::statement::Statement;
-use super::session::{Ask, Declined, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
+use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
 use crate::error::{Error, SchemaFinding};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Lock;
@@ -96,9 +96,7 @@ impl Session for PgConnection {
         let ask = &held.ask;
         let named = keeps_statements(self, ask);
         let replaces = entry.replaces.is_some();
-        // A rule on the table forbids to ask for an answer.
-        let answers = ask.declined != Some(Declined::Unpreparable);
-        let statement = Statement::new(sql::write(&ask.table, replaces, answers), named)
+        let rows = Statement::new(sql::write(&ask.table, replaces), named)
             .bind(ask.attempt_id.to_string())
             .bind(held.place)
             .bind(ask.attempt_id.as_uuid())
@@ -120,23 +118,14 @@ impl Session for PgConnection {
             .bind(entry.result)
             .bind(entry.failure)
             .bind(entry.retention)
-            .bind(entry.replaces.map(AttemptId::as_uuid));
-        let written = if answers {
-            let rows = statement.fetch_all(&mut *self).await;
-            rows.and_then(|rows| match &*rows {
-                [] => Ok(false),
-                [row] if row.try_get(0).ok() == Some(ask.attempt_id.as_uuid()) => Ok(true),
-                _ => Err(code::out_of_step()),
-            })
-        } else {
-            match statement.execute(&mut *self).await {
-                Ok(done) if step::is_in_step(self).await.map_err(code::fold)? => {
-                    Ok(done.rows_affected() == 1)
-                }
-                Ok(_) => Err(code::out_of_step()),
-                Err(error) => Err(error),
-            }
-        };
+            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .fetch_all(&mut *self)
+            .await;
+        let written = rows.and_then(|rows| match &*rows {
+            [] => Ok(false),
+            [row] if row.try_get(0).ok() == Some(ask.attempt_id.as_uuid()) => Ok(true),
+            _ => Err(code::out_of_step()),
+        });
         match written {
             Ok(true) => Ok(Written::Done),
             Ok(false) => self.why_no_row(held, entry).await,
@@ -147,7 +136,15 @@ impl Session for PgConnection {
                 } else {
                     "INSERT"
                 };
-                Err(code::fold_write(error, &ask.table, privilege))
+                match code::fold_write(error, &ask.table, privilege) {
+                    // What is refused so is refused before the witness is asked.
+                    Error::TableMoved { .. } | Error::PermissionDenied { .. }
+                        if !self.is_aborted().await =>
+                    {
+                        Err(Error::TransactionEnded)
+                    }
+                    refusal => Err(refusal),
+                }
             }
         }
     }
@@ -176,6 +173,7 @@ impl Session for PgConnection {
 /// What the methods of [`Session`] share.
 trait Own {
     async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
+    async fn is_aborted(&mut self) -> bool;
     async fn why_no_row(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error>;
 }
 
@@ -185,6 +183,11 @@ impl Own for PgConnection {
             .await
             .map_err(code::fold)?;
         Ok(())
+    }
+
+    /// Returns whether a transaction is open that a failed statement has aborted, as it does any.
+    async fn is_aborted(&mut self) -> bool {
+        self.execute("SELECT 1").await.is_err()
     }
 
     /// The INSERT wrote nothing and failed at nothing: the witness, another table, a rival's newer

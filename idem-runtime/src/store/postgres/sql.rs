@@ -17,9 +17,7 @@ use crate::outcome::Change;
 pub(super) fn begin(ask: &Ask) -> String {
     match ask.declined {
         // What the fused path began, it left aborted.
-        Some(Declined::Unprepared | Declined::Unpreparable | Declined::Unfit) => {
-            begin_by("ROLLBACK; BEGIN READ WRITE", ask)
-        }
+        Some(Declined::Unprepared | Declined::Unfit) => begin_by("ROLLBACK; BEGIN READ WRITE", ask),
         _ => begin_by("BEGIN READ WRITE", ask),
     }
 }
@@ -147,9 +145,9 @@ pub(super) fn seen(table: &str) -> String {
 /// The record, as the last statement before COMMIT.
 ///
 /// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement
-/// compares it again with what was seen; a rival that was quicker leaves nothing to do. Where it can, its
-/// answer names the attempt: it cannot be that of another statement.
-pub(super) fn write(table: &str, replaces: bool, answers: bool) -> String {
+/// compares it again with what was seen; a rival that was quicker leaves nothing to do. Its answer names the
+/// attempt: it cannot be that of another statement.
+pub(super) fn write(table: &str, replaces: bool) -> String {
     let mut text = format!(
         "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
@@ -168,9 +166,7 @@ pub(super) fn write(table: &str, replaces: bool, answers: bool) -> String {
              WHERE r.attempt_id = $17 AND (r.status = 5 OR r.expires_at <= pg_catalog.clock_timestamp())",
         );
     }
-    if answers {
-        text.push_str(" RETURNING $3");
-    }
+    text.push_str(" RETURNING $3");
     text
 }
 

@@ -22,7 +22,7 @@ impl Backend for Postgres {
         match ask.declined {
             Some(Declined::Recorded | Declined::InFlight) => fused::look(conn, ask).await,
             Some(Declined::Unprepared) => fused::prepare(conn, &ask.table).await.map(|()| None),
-            Some(Declined::Unpreparable | Declined::Unfit) | None => Ok(None),
+            Some(Declined::Unfit) | None => Ok(None),
         }
     }
 
@@ -133,7 +133,7 @@ impl Backend for Postgres {
     }
 
     fn may_be_rivals(error: &Error) -> bool {
-        matches!(error, Error::Database(error) if code::is_conflict(error.as_sqlx()))
+        matches!(error, Error::Database(error) if code::may_be_our_conflict(error.as_sqlx()))
     }
 
     fn fold(error: sqlx::Error) -> Error {

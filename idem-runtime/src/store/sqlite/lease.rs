@@ -10,7 +10,7 @@ use super::super::lease::{
 };
 use super::super::session::{Ask, CommitError, Entry};
 use super::sql::{NOW, full, parts};
-use super::{code, look_as_writer, row, sql, wrong_or};
+use super::{code, look_as_writer, met, row, sql, wrong_or};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::{Change, Lock};
@@ -169,13 +169,15 @@ impl LeaseStatements for SqliteConnection {
             .bind(entry.request)
             .bind(entry.replaces.map(AttemptId::as_uuid))
             .bind(lease.on_lapse().code())
-            .execute(self)
+            .execute(&mut *self)
             .await;
         match result {
             Ok(done) if done.rows_affected() == 1 => Ok(true),
             Ok(_) if entry.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) => Ok(false),
+            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
+                met(self, ask, error).await.map(|()| false)
+            }
             Err(error) => Err(code::fold(error)),
         }
     }

@@ -110,7 +110,9 @@ impl Session for SqliteConnection {
             Ok(1) => Ok(Written::Done),
             Ok(_) if entry.replaces.is_some() => Ok(Written::Rival),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) => Ok(Written::Rival),
+            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
+                met(self, &held.ask, error).await.map(|()| Written::Rival)
+            }
             Err(error) => Err(code::fold(error)),
         }
     }
@@ -231,6 +233,16 @@ async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, 
     match conn.execute(statement).await {
         Ok(_) => look(conn, ask).await,
         Err(error) => Err(wrong_or(conn, &ask.table, error).await),
+    }
+}
+
+/// Whether there is a record that an INSERT can have met; the error if there is none: the duplicate is of a
+/// table that a trigger writes.
+async fn met(conn: &mut SqliteConnection, ask: &Ask, error: sqlx::Error) -> Result<(), Error> {
+    if look(conn, ask).await?.record.is_some() {
+        Ok(())
+    } else {
+        Err(code::fold(error))
     }
 }
 
