@@ -86,6 +86,23 @@ async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
     }
 }
 
+/// What a body has committed stands, whatever it answers afterwards: its own error would say that nothing does.
+#[tokio::test]
+async fn a_body_that_commits_and_then_fails_is_told_so() {
+    for sql in [
+        "COMMIT; SELECT 1 FROM nowhere",
+        "LOCK TABLES nowhere WRITE",
+        "CREATE TABLE payment (id int)",
+    ] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        let error = refused(&shop, &key, sql).await;
+        assert!(matches!(error, Error::TransactionEnded), "{sql}: {error:?}");
+        assert_eq!(shop.payments(&key).await, 1, "{sql}");
+        usable(&shop, sql).await;
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_rolls_back_is_told_so_and_leaves_nothing() {
     for sql in [
