@@ -140,6 +140,24 @@ async fn a_body_that_moves_the_table_out_of_sight_is_refused_and_nothing_is_kept
 }
 
 #[tokio::test]
+async fn a_session_on_which_a_body_has_ended_its_transaction_is_nobody_elses() {
+    for sql in [
+        "USE mysql",
+        "USE information_schema",
+        "BACKUP STAGE START",
+        "BACKUP LOCK payment",
+    ] {
+        let shop = Shop::open(1).await;
+        refused(&shop, &fresh_key(), sql).await;
+        let plain = "INSERT INTO payment (`key`, amount) VALUES ('plain', 1)";
+        let inserted = shop.pool.execute(plain).await;
+        inserted.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        refused(&shop, &fresh_key(), sql).await;
+        usable(&shop, sql).await;
+    }
+}
+
+#[tokio::test]
 async fn a_temporary_table_of_the_records_name_is_no_arbiter() {
     let shop = Shop::open(1).await;
     shop.run("CREATE TABLE copy LIKE idem_record").await;
