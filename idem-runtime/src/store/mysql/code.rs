@@ -109,6 +109,11 @@ pub(super) fn is_under_lock_tables(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1099 | 1100))
 }
 
+/// No such table, savepoint, function or procedure.
+pub(super) fn is_missing(error: &sqlx::Error) -> bool {
+    is_missing_table(error) || is_no_savepoint(error)
+}
+
 /// A setting that no variable takes.
 pub(super) fn is_wrong_value(error: &sqlx::Error) -> bool {
     number(error) == Some(WRONG_VALUE)
