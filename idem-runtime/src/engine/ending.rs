@@ -85,7 +85,15 @@ pub(super) async fn failed<DB: Backend, T, E>(
         Some(Err(refusal)) => return undo(claim, Answer::Refused(refusal)).await,
         None => {}
     }
+    let ended = match &claim.held {
+        Some(held) => DB::has_ended(&mut claim.tx, held).await,
+        None => Ok(false),
+    };
+    claim.state.out_of_step |= ended.is_err();
     roll_back(claim.tx, claim.state).await;
+    if let Ok(true) = ended {
+        return Ending::Answered(Answer::Refused(Error::TransactionEnded));
+    }
     match claim.held {
         Some(held) if claim.own && held.snapshot => Ending::FailedInSnapshot {
             ask: held.ask,

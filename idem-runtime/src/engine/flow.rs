@@ -123,6 +123,10 @@ pub async fn settle<DB: Backend, T, E>(
             ask: None, lost, ..
         } => Answer::Refused(Error::CommitUnknown(lost.into())),
     };
+    if let Answer::Refused(Error::TransactionEnded) = &answer {
+        // Its body has left the session in a state that nobody knows: another database, a lock on all tables.
+        unit.state.armed = true;
+    }
     told(&mut request, answer, contract)
 }
 

@@ -103,6 +103,25 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = bool> + Send;
 
+    /// After a body that failed: whether it has ended its transaction by itself, so that what it wrote may
+    /// stand. `false` also where that cannot be told: an aborted transaction answers nothing.
+    ///
+    /// # Errors
+    /// [`Error::StatementUnfinished`] if the connection no longer answers what it is asked.
+    #[doc(hidden)]
+    fn has_ended(
+        tx: &mut Transaction<'_, Self>,
+        held: &Held,
+    ) -> impl Future<Output = Result<bool, Error>> + Send {
+        async {
+            match tx.unmark(held, true).await {
+                Err(Error::TransactionEnded) => Ok(true),
+                Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+                Ok(()) | Err(_) => Ok(false),
+            }
+        }
+    }
+
     /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
     /// say so itself.
     #[doc(hidden)]

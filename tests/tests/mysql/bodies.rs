@@ -87,6 +87,23 @@ async fn a_body_that_commits_is_told_so_and_its_key_is_never_fresh_again() {
     }
 }
 
+/// What a body has committed stands, whatever it answers afterwards: its own error would say that nothing does.
+#[tokio::test]
+async fn a_body_that_commits_and_then_fails_is_told_so() {
+    for sql in [
+        "COMMIT; SELECT 1 FROM nowhere",
+        "LOCK TABLES nowhere WRITE",
+        "CREATE TABLE payment (id int)",
+    ] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        let error = refused(&shop, &key, sql).await;
+        assert!(matches!(error, Error::TransactionEnded), "{sql}: {error:?}");
+        assert_eq!(shop.payments(&key).await, 1, "{sql}");
+        usable(&shop, sql).await;
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_rolls_back_is_told_so_and_leaves_nothing() {
     for sql in [
@@ -120,6 +137,24 @@ async fn a_body_that_moves_the_table_out_of_sight_is_refused_and_nothing_is_kept
         let error = refused(&shop, &key, sql).await;
         assert!(matches!(error, Error::TransactionEnded), "{sql}: {error:?}");
         shop.assert_no_effect(&key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_on_which_a_body_has_ended_its_transaction_is_nobody_elses() {
+    for sql in [
+        "USE mysql",
+        "USE information_schema",
+        "BACKUP STAGE START",
+        "BACKUP LOCK payment",
+    ] {
+        let shop = Shop::open(1).await;
+        refused(&shop, &fresh_key(), sql).await;
+        let plain = "INSERT INTO payment (`key`, amount) VALUES ('plain', 1)";
+        let inserted = shop.pool.execute(plain).await;
+        inserted.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        refused(&shop, &fresh_key(), sql).await;
+        usable(&shop, sql).await;
     }
 }
 

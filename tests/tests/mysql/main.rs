@@ -14,5 +14,6 @@ mod rivals;
 mod sessions;
 mod settings;
 mod slow;
+mod triggers;
 mod undone;
 mod unfinished;

@@ -303,3 +303,46 @@ async fn commit_and_decline(
     let _ = (key, cmd);
     Err(PayError::Declined { code: 7 })
 }
+
+#[idempotent(namespace = "payments", operation = "pay", skip(sql))]
+async fn pay_and_fail(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+    sql: &str,
+) -> Result<Paid, PayError> {
+    charge(tx, key, cmd).await?;
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+    Err(PayError::BankDown)
+}
+
+/// What a body has committed stands, whatever it answers afterwards: its own error would say that nothing does.
+#[tokio::test]
+async fn a_body_that_commits_and_then_fails_is_told_so() {
+    for sql in ["COMMIT", "COMMIT; BEGIN", "COMMIT AND CHAIN"] {
+        let shop = Shop::open(2).await;
+        let key = fresh_key();
+        let mut tx = shop.pool.begin().await.expect("a transaction");
+        let joined = pay_and_fail(&mut tx, &fresh_key(), &CMD, sql).await;
+        let refusals = [joined, pay_and_fail(&shop.pool, &key, &CMD, sql).await];
+        for refusal in refusals {
+            let refusal = refusal.expect_err(sql).refusal();
+            assert!(
+                matches!(refusal, Error::TransactionEnded),
+                "{sql}: {refusal:?}"
+            );
+        }
+        assert_eq!(shop.effects(&key).await, (1, 0), "{sql}");
+    }
+    for sql in ["SELECT 1", "SELECT 1/0"] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        let failed = pay_and_fail(&shop.pool, &key, &CMD, sql).await;
+        let failed = failed.expect_err(sql);
+        assert!(
+            matches!(failed, PayError::BankDown | PayError::Database(_)),
+            "{sql}: {failed:?}"
+        );
+        shop.assert_no_effect(&key).await;
+    }
+}

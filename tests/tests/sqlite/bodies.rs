@@ -62,6 +62,31 @@ async fn a_body_that_rolls_back_and_begins_anew_is_told_so() {
     assert_eq!(ended_by(statement).await, [0, 0]);
 }
 
+/// What a body has committed stands, whatever it answers afterwards: its own error would say that nothing does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_commits_and_then_fails_is_told_so() {
+    for statement in ["COMMIT", "COMMIT; BEGIN", "COMMIT; SELECT * FROM nowhere"] {
+        let books = Books::open(JOURNALS[0], 1).await;
+        let key = key("a");
+        let body = async |tx: &mut SqliteTransaction<'_>| {
+            tx.execute(statement).await?;
+            Err(PayError::Declined(7))
+        };
+        let error = refused(pay_and(&books.pool, &key, 5, body).await);
+        assert!(
+            matches!(error, Error::TransactionEnded),
+            "{statement}: {error:?}"
+        );
+        assert_eq!(books.count(&key).await, (1, 0), "{statement}");
+        assert!(
+            !pay(&books.pool, &self::key("b"), 5)
+                .await
+                .expect("paid")
+                .replayed()
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_that_rolls_the_transaction_back_cannot_be_swallowed() {
     let books = Books::open(JOURNALS[0], 1).await;

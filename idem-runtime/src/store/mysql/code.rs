@@ -109,14 +109,19 @@ pub(super) fn is_under_lock_tables(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1099 | 1100))
 }
 
+/// No such table, savepoint, function or procedure.
+pub(super) fn is_missing(error: &sqlx::Error) -> bool {
+    is_missing_table(error) || is_no_savepoint(error)
+}
+
 /// A setting that no variable takes.
 pub(super) fn is_wrong_value(error: &sqlx::Error) -> bool {
     number(error) == Some(WRONG_VALUE)
 }
 
-/// No such table, or no such database.
+/// No such table, or no such database, or one that holds nobody's tables (`information_schema`).
 pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
-    matches!(number(error), Some(1046 | 1049 | 1146))
+    matches!(number(error), Some(1044 | 1046 | 1049 | 1146))
 }
 
 /// What is to be created is there.

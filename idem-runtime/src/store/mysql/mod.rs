@@ -157,8 +157,15 @@ impl Session for MySqlConnection {
     async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
         let rows = match rows(self, sql::write(&held.ask, entry)).await {
             Ok(rows) => rows,
-            // The table is not where it was: the body moved to another database, or dropped it.
-            Err(error) if code::is_missing_table(&error) => return Err(Error::TransactionEnded),
+            Err(error) if code::is_missing(&error) => {
+                // The table is not where it was: the body moved to another database, or dropped it. Or a
+                // trigger's own is missing, and the claim is still there.
+                let left = look(self, &held.ask, sql::look_up(&held.ask)).await;
+                return match left.map(|left| left.is_claim_of(&held.ask)) {
+                    Ok(Ok(true)) => Err(Error::Database(error.into())),
+                    _ => Err(Error::TransactionEnded),
+                };
+            }
             Err(error) => return Err(code::fold(error)),
         };
         // Nor is the row that this transaction holds.
@@ -289,7 +296,12 @@ async fn insert(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
         }),
         Err(error) if code::is_conflict(&error) => met(conn, ask, error).await,
         Err(error) => {
-            let error = code::fold_table(error, &ask.table);
+            let error = if code::is_missing(&error) {
+                // A trigger's own, if the table is there.
+                Error::Database(error.into())
+            } else {
+                code::fold_table(error, &ask.table)
+            };
             Err(verify::why(conn, &ask.table, error).await)
         }
     }

@@ -7,7 +7,7 @@ use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Home, Seen, Session as _, Spent};
+use super::super::session::{Ask, CommitError, Held, Home, Seen, Session as _, Spent};
 use super::super::unbroken::Unbroken;
 use super::{code, insert, peek, purge, sql, step, take};
 use crate::error::Error;
@@ -87,6 +87,15 @@ impl Backend for MySql {
         };
         let sent = step::send(tx, ends).await;
         !sent.is_err_and(|error| step::is_lost(&error))
+    }
+
+    async fn has_ended(tx: &mut Transaction<'_, Self>, held: &Held) -> Result<bool, Error> {
+        match tx.unmark(held, true).await {
+            // Without a placeholder nothing tells what was committed from what a deadlock has rolled back.
+            Err(Error::TransactionEnded) => Ok(held.placeholder),
+            Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+            Ok(()) | Err(_) => Ok(false),
+        }
     }
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {

@@ -179,6 +179,16 @@ pub(super) fn witness(table: &str) -> String {
 pub(super) const WITNESS: &str =
     "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
+/// Asks whether a claim is gone; and the answer if it is.
+pub(super) fn ended(ask: &Ask) -> (String, String) {
+    let attempt = ask.attempt_id;
+    let statement = format!(
+        "SELECT CASE WHEN strpos(coalesce(current_setting($$idem.held$$,true),$$$$),'{attempt}')>0 \
+         THEN $$held$$ ELSE '{attempt}' END"
+    );
+    (statement, attempt.to_string())
+}
+
 /// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
 /// that nothing but values stands between quotes.
 pub(super) fn attempt_if_held(ask: &Ask) -> String {

@@ -1,7 +1,7 @@
 //! Units of work on PostgreSQL: begin, join, mark, commit.
 
 use sqlx::postgres::{PgConnection, PgTransactionManager, Postgres};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Fresh, Opened, Sealed, seal};
@@ -73,6 +73,13 @@ impl Backend for Postgres {
     async fn reopen(_: &mut Transaction<'_, Self>) -> bool {
         // A ROLLBACK outside any transaction succeeds, with a warning.
         true
+    }
+
+    async fn has_ended(tx: &mut Transaction<'_, Self>, held: &Held) -> Result<bool, Error> {
+        let (asked, ended) = sql::ended(&held.ask);
+        let answer = tx.fetch_optional(sqlx::raw_sql(AssertSqlSafe(asked))).await;
+        // Of a connection that is out of step, this is another statement's answer.
+        Ok(matches!(answer, Ok(Some(row)) if row.try_get(0).is_ok_and(|said: &str| said == ended)))
     }
 
     async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
