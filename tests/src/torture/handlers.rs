@@ -1,6 +1,6 @@
 //! The handlers, the same on every database.
 //!
-//! Their statements are whole texts, of names and integers only, which every dialect reads alike.
+//! Their statements contain only names and integers, which every dialect reads alike.
 
 use std::time::Duration;
 
@@ -11,24 +11,25 @@ use uuid::Uuid;
 use super::calls::{Asked, Done, Fate, Refused, What};
 use super::notices::{Lapse, Outside};
 
-/// The write of a body for which COMMIT is refused.
+/// The write of a body that makes COMMIT fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Doom {
-    /// Statements; a run takes one of them.
+    /// The statements; a run uses one of them.
     pub statements: &'static [&'static str],
-    /// Whether the statement may fail itself, and its error is swallowed.
+    /// Whether the statement itself may fail. Its error is ignored.
     pub fails: bool,
 }
 
 impl Doom {
-    /// The statement for a run.
+    /// Returns the statement for a run.
     pub fn of(self, run: i64) -> &'static str {
         let chosen = run.unsigned_abs() % self.statements.len() as u64;
         self.statements[usize::try_from(chosen).unwrap_or(0)]
     }
 }
 
-/// The business tables, statement by statement. Nothing in them keeps two effects of one key apart.
+/// Returns the statements that create the business tables. No constraint prevents two effects of
+/// one key.
 pub fn tables() -> Vec<String> {
     let accounts = super::calls::ACCOUNTS.cast_signed();
     let opening = super::calls::OPENING;
@@ -46,10 +47,10 @@ pub fn tables() -> Vec<String> {
     statements
 }
 
-/// The writes of a body, statement by statement, for a run of this id.
+/// Returns the statements of a body's writes, for a run with this id.
 ///
-/// The counter comes first and accounts follow in the order of their ids, so that two bodies do not
-/// wait for each other in a circle.
+/// The counter comes first, and accounts follow in the order of their ids, so that two bodies
+/// cannot deadlock.
 pub fn writes(key: &str, asked: &Asked, run: i64) -> Vec<AssertSqlSafe<String>> {
     let Asked {
         what,
@@ -77,14 +78,14 @@ pub fn writes(key: &str, asked: &Asked, run: i64) -> Vec<AssertSqlSafe<String>> 
     statements.into_iter().map(AssertSqlSafe).collect()
 }
 
-/// What reads the number that a run was given.
+/// Returns the query for the number that a run was given.
 pub fn number_of(run: i64) -> AssertSqlSafe<String> {
     AssertSqlSafe(format!("SELECT number FROM effect WHERE run = {run}"))
 }
 
-/// The record that a handler written by hand leaves, in a table without any constraint.
+/// Returns the insert of a record by a hand-written handler, into a table without constraints.
 ///
-/// `column` is the name of the key's column, quoted where the dialect wants it.
+/// `column` is the name of the key's column, quoted for the dialect.
 pub fn loose_record(column: &str, key: &str, asked: &Asked, done: &Done) -> AssertSqlSafe<String> {
     let number = done.number.map_or("null".to_owned(), |n| n.to_string());
     AssertSqlSafe(format!(
@@ -95,7 +96,7 @@ pub fn loose_record(column: &str, key: &str, asked: &Asked, done: &Done) -> Asse
     ))
 }
 
-/// An id that no other run has, below zero for a run that COMMIT is to refuse.
+/// Returns an id that no other run has, negative for a run that COMMIT is to refuse.
 pub fn fresh_run(fate: Fate) -> i64 {
     // 63 bits of a random UUID.
     let (high, _) = Uuid::new_v4().as_u64_pair();
@@ -106,24 +107,25 @@ pub fn fresh_run(fate: Fate) -> i64 {
     }
 }
 
-/// The key of this name, for all callers.
+/// Returns the key of this name, in the global scope.
 ///
 /// # Errors
-/// It is none.
+///
+/// Returns an error if the name is not a valid key.
 pub fn named(name: &str) -> Result<IdempotencyKey, Refused> {
     let key = name.parse::<IdempotencyKey>().map_err(Error::from)?;
     Ok(key.global())
 }
 
-/// A panic of a body on purpose; the client's hook keeps silent about it.
+/// The message of a body's intended panic; the client's panic hook does not print it.
 pub const ON_PURPOSE: &str = "the body panics on purpose";
 
-/// What a client of this engine can do: the annotated handlers, and the faulty ones.
+/// The calls that a client of this engine can make: the annotated handlers, and the faulty ones.
 pub trait Bank: Clone + Send + Sync + 'static {
     /// Calls an annotated handler.
     fn call(&self, asking: Asking) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
 
-    /// Calls the annotated handler whose body's effect has happened already.
+    /// Calls the annotated handler whose effect has already been written.
     fn note(
         &self,
         key: &str,
@@ -131,7 +133,7 @@ pub trait Bank: Clone + Send + Sync + 'static {
         done: Done,
     ) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
 
-    /// The recorded result of a key, whatever was asked for.
+    /// Returns the recorded result of a key, for any request.
     fn recorded(&self, key: &str) -> impl Future<Output = Result<Option<Done>, Refused>> + Send;
 
     /// Calls the leased handler of this policy.
@@ -143,11 +145,11 @@ pub trait Bank: Clone + Send + Sync + 'static {
         work: Duration,
     ) -> impl Future<Output = Result<(), Refused>> + Send;
 
-    /// Keeps one of the pool's connections, in a transaction.
+    /// Holds one of the pool's connections, in a transaction.
     fn hold(&self, time: Duration) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// The effect, in a transaction of its own, with a record in the same transaction or without. Of
-    /// the fates only the refusal at COMMIT is heeded, and then ignored.
+    /// Writes the effect in its own transaction, with or without a record in it. The only fate that
+    /// applies is the refusal at COMMIT, whose error is then ignored.
     fn act(
         &self,
         key: &str,
@@ -166,12 +168,13 @@ pub struct Asking {
     pub asked: Asked,
     /// How the handler is called.
     pub way: super::calls::Way,
-    /// What its body does.
+    /// The outcome of its body.
     pub fate: Fate,
 }
 
-/// The handlers over one database's transaction, and what its pool can do: the pool, the transaction
-/// and the connection as types, the quoted name of the key's column, and what COMMIT is refused for.
+/// Generates the handlers over one database's transaction and the operations of its pool. The
+/// arguments are the types of pool, transaction and connection, the quoted name of the key's
+/// column, and the write that COMMIT refuses.
 macro_rules! bank {
     ($pool:ty, $transaction:ty, $connection:ty, $column:literal, $doom:expr) => {
         mod annotated {
@@ -277,9 +280,9 @@ macro_rules! bank {
                             order_patiently(self, &key, &asked, fate, None).await
                         }
                         (Way::Joined, what) => {
-                            // A begin that is dropped may leave its connection inside a
-                            // transaction (sqlx 0.9), and the next call on it is refused for
-                            // that. A careful caller lets it come to its end.
+                            // If a begin is dropped, it may leave its connection inside a
+                            // transaction (sqlx 0.9), and the next call on that connection is
+                            // refused. A careful caller lets the begin finish.
                             let pool = self.clone();
                             let begun = tokio::spawn(async move { pool.begin().await }).await;
                             let mut tx = begun.map_err(|_| sqlx::Error::WorkerCrashed)??;
@@ -287,7 +290,7 @@ macro_rules! bank {
                                 What::Transfer => transfer(&mut tx, &key, &asked, fate, None).await,
                                 What::Order => order(&mut tx, &key, &asked, fate, None).await,
                             };
-                            // A failure for good is recorded, in this transaction.
+                            // A permanent failure is recorded in this transaction.
                             if matches!(done, Ok(_) | Err(Refused::Declined { .. })) {
                                 tx.commit().await?;
                             } else {
@@ -373,7 +376,7 @@ macro_rules! bank {
     };
 }
 
-/// One annotated handler; the last arguments are further options.
+/// Generates one annotated handler; the last arguments are further options.
 macro_rules! handler {
     ($name:ident, $operation:literal, $transaction:ty $(, $option:ident = $value:literal)*) => {
         #[idempotent(
