@@ -81,7 +81,7 @@ const WRITE: &str = "INSERT INTO idem_record (created_at, expires_at, attempt_id
      SELECT clock.now, clock.now + interval '24 hours', $1, 1, 1, 1, 1, $2, $3, $4, $5, $6, $7 \
      FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock WHERE current_setting('bench.held', true) = $8";
 
-/// BEGIN and lock, look-up, body, record, COMMIT: two round trips more than plain.
+/// Sends BEGIN and lock, look-up, body, record, COMMIT: two round trips more than plain.
 pub(crate) async fn unfused(
     pool: &PgPool,
     key: &IdempotencyKey,
@@ -119,7 +119,7 @@ pub(crate) async fn unfused(
     Ok((paid, false))
 }
 
-/// BEGIN, lock and look-up in one batch; body, record and COMMIT in another: no more round trips
+/// Sends BEGIN, lock and look-up in one batch; body, record and COMMIT in another: no more round trips
 /// than plain.
 pub(crate) async fn fused(
     pool: &PgPool,

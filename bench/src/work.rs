@@ -157,7 +157,7 @@ pub(crate) async fn pay_or_fail(
 pub(crate) static HELD: LazyLock<(Semaphore, Semaphore)> =
     LazyLock::new(|| (Semaphore::new(0), Semaphore::new(0)));
 
-/// The same operation as [`pay_one`], held in its body.
+/// Runs the operation of [`pay_one`], held in its body.
 #[idempotent(namespace = "bench", operation = "pay_one")]
 pub(crate) async fn pay_and_hold(
     tx: &mut PgTransaction<'_>,
@@ -172,7 +172,7 @@ pub(crate) async fn pay_and_hold(
     Ok(paid)
 }
 
-/// The effect is outside the claim's transaction; here it is a separate transaction.
+/// Pays in a separate transaction: the effect of a leased handler is outside its claim's transaction.
 #[idempotent(namespace = "bench", lease = "5m", on_lapse = "retry", skip(effects))]
 pub(crate) async fn pay_leased(
     attempt: &Attempt,

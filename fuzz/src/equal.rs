@@ -20,8 +20,8 @@ fn form<T: Serialize>(value: &T) -> (Vec<u8>, Option<Fingerprint>) {
     (form, hash)
 }
 
-/// The first bytes say where the second value's bytes differ from the first's. Most pairs differ in
-/// one position, some in none.
+/// Compares two values. The first bytes say where the second value's bytes differ from the first's.
+/// Most pairs differ in one position, some in none.
 pub(crate) fn law(input: &[u8]) {
     let [at, other, both, rest @ ..] = input else {
         return;

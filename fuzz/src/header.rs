@@ -90,7 +90,8 @@ fn judged(text: &str, behind: &[u8]) -> Line {
     }
 }
 
-/// Each line of the input is a header line. Its first byte selects the header.
+/// Checks a request's headers. Each line of the input is a header line, and its first byte selects
+/// the header.
 pub(crate) fn law(input: &[u8]) {
     let mut headers = HeaderMap::new();
     let mut lines = [Vec::new(), Vec::new()];

@@ -154,8 +154,7 @@ impl Observer {
         self.terminate("true").await
     }
 
-    /// Like [`terminate_others`](Self::terminate_others), but ends only sessions that wait for a
-    /// lock.
+    /// Ends the other sessions that wait for a lock. Returns their number.
     ///
     /// # Panics
     ///

@@ -191,7 +191,7 @@ macro_rules! bank {
             };
             use crate::torture::notices::{Lapse, Outside, notify_again, notify_once};
 
-            /// The effect.
+            /// Writes the effect.
             async fn write(
                 conn: &mut $connection,
                 key: &str,
