@@ -1,4 +1,4 @@
-//! The cases as data, and what each one does.
+//! The cases as data, and the work of each.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use sqlx::PgPool;
@@ -11,10 +11,10 @@ use crate::work::{
     pay_leased, pay_one, pay_or_fail, pay_three, three,
 };
 
-/// What a case does once.
+/// The work of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
-    /// The pool lends a connection and gets it back: its pings, and no work.
+    /// Acquires a connection and returns it: the pool's pings without any work.
     Nothing,
     PlainOne,
     PlainThree,
@@ -29,7 +29,7 @@ pub(crate) enum Deed {
     KeepingRequest,
     /// `failures = "record"`, and the body succeeds.
     FailuresSuccess,
-    /// … and fails for good.
+    /// `failures = "record"`, and the body fails permanently.
     FailuresFailure,
     FailuresReplay,
     /// In the caller's own transaction.
@@ -46,7 +46,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) deed: Deed,
     pub(crate) path: Path,
-    /// The name of the case that it is compared with.
+    /// The case that it is compared with.
     pub(crate) against: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub(crate) const PLAIN_1: &str = "plain, 1 statement";
 pub(crate) const PLAIN_3: &str = "plain, 3 statements";
 pub(crate) const SELECT: &str = "one SELECT";
 
-/// Every case of one call.
+/// All cases of one call.
 pub(crate) const CASES: [Case; 26] = {
     use Path::{Fused, Unfused};
     [
@@ -156,7 +156,7 @@ pub(crate) const CASES: [Case; 26] = {
     ]
 };
 
-/// The keys that are there before the first case: recorded, recorded as failed, and in flight.
+/// The keys that exist before the first case: recorded, recorded as failed, and in flight.
 pub(crate) struct Stage {
     recorded: IdempotencyKey,
     by_hand: IdempotencyKey,
@@ -165,7 +165,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Sets it in this database. Nothing is in flight yet.
+    /// Prepares the keys in this database. No call is in flight yet.
     pub(crate) async fn set(database: &Database) -> Result<Self, Fault> {
         let pool = database.pool(Way::DIRECT);
         let stage = Self {
@@ -182,8 +182,8 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The same, and one key is in flight until the process ends. Its transaction keeps a vacuum from
-    /// what is deleted meanwhile.
+    /// Prepares the keys, and leaves one call in flight until the process ends. Its open
+    /// transaction prevents vacuum from removing rows that are deleted later.
     pub(crate) async fn set_in_flight(database: &Database) -> Result<Self, Fault> {
         let stage = Self::set(database).await?;
         let (pool, held) = (database.pool(Way::DIRECT), stage.in_flight.clone());
@@ -196,7 +196,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Does it once, and fails if anything else comes of it than the case is about.
+    /// Performs the call once. Fails if the result is not the one that the case measures.
     pub(crate) async fn perform(&self, deed: Deed, pool: &PgPool) -> Result<(), Fault> {
         match deed {
             Deed::Nothing => drop(pool.acquire().await?),
@@ -291,10 +291,10 @@ fn by_hand((_, replays): (crate::work::Paid, bool), expected: bool) -> Result<()
     if replays == expected {
         return Ok(());
     }
-    Err("not as the key is".into())
+    Err("replayed or ran against the state of the key".into())
 }
 
-/// A recorded failure comes back as the same error, run or replayed.
+/// Checks that a recorded failure comes back as the same error, run or replayed.
 fn failure<T>(answer: Result<Replayable<T>, PayError>) -> Result<(), Fault> {
     match answer {
         Err(PayError::Declined { .. }) => Ok(()),

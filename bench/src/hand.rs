@@ -1,8 +1,8 @@
-//! The library's protocol as somebody would write it by hand, in plain sqlx: what the library adds to
-//! its own protocol is the difference.
+//! The library's protocol written by hand in plain sqlx. The difference to a call is what the
+//! library itself costs.
 //!
-//! Both do what the guarantee asks for: a lock that is tried, a look-up that follows it, the comparison
-//! of the request, and the record with the handler's writes in one COMMIT.
+//! Both versions keep the guarantee: a lock that is tried, a look-up after it, the comparison of
+//! the request, and the record in one COMMIT with the handler's writes.
 
 use idem_runtime::IdempotencyKey;
 use idem_runtime::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
@@ -55,7 +55,7 @@ impl Ask {
         )
     }
 
-    /// The result of a record of the same request; `None`: run.
+    /// Returns the result of a record of the same request, or `None` if the body must run.
     fn decide(&self, row: &PgRow) -> Result<Option<Paid>, Fault> {
         let held: String = row.try_get("held")?;
         let Some(result) = row.try_get::<Option<Vec<u8>>, _>("result")? else {
@@ -81,7 +81,7 @@ const WRITE: &str = "INSERT INTO idem_record (created_at, expires_at, attempt_id
      SELECT clock.now, clock.now + interval '24 hours', $1, 1, 1, 1, 1, $2, $3, $4, $5, $6, $7 \
      FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock WHERE current_setting('bench.held', true) = $8";
 
-/// BEGIN and lock, look-up, body, record, COMMIT: two round trips more than plain.
+/// Sends BEGIN and lock, look-up, body, record, COMMIT: two round trips more than plain.
 pub(crate) async fn unfused(
     pool: &PgPool,
     key: &IdempotencyKey,
@@ -119,8 +119,8 @@ pub(crate) async fn unfused(
     Ok((paid, false))
 }
 
-/// BEGIN, lock and look-up in one batch, body, record and COMMIT in another: no round trip more than
-/// plain.
+/// Sends BEGIN, lock and look-up in one batch; body, record and COMMIT in another: no more round trips
+/// than plain.
 pub(crate) async fn fused(
     pool: &PgPool,
     key: &IdempotencyKey,
@@ -158,7 +158,7 @@ pub(crate) async fn fused(
     Ok((paid, false))
 }
 
-/// Puts values, which are hex and quotes, in the places of `$1` and on.
+/// Replaces `$1` and so on by values. The values are hex in quotes.
 fn spliced(sql: &str, values: &[String]) -> String {
     let mut sql = sql.to_owned();
     for (index, value) in values.iter().enumerate().rev() {
@@ -175,7 +175,7 @@ fn bytes(value: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(value.len() * 2);
     for byte in value {
-        // Infallible: a String takes everything.
+        // Cannot fail: writing to a `String` always succeeds.
         let _ = write!(hex, "{byte:02x}");
     }
     format!("decode('{hex}', 'hex')")

@@ -1,7 +1,8 @@
-//! What a call costs, against the same work without the library.
+//! Measures the cost of a call against the same work without the library.
 //!
-//! Every figure is a ratio of two cases that ran in turn, in a fresh order each time: a busy machine is
-//! busy for both. `docs/performance.md` says what is measured and how; `cargo xtask bench` runs it.
+//! Every figure is a ratio of two cases that ran alternately, in a random order each time, so that
+//! a busy machine slows both equally. `docs/performance.md` describes the measurements; `cargo
+//! xtask bench` runs them.
 
 mod block;
 mod deed;
@@ -24,7 +25,7 @@ use self::report::machine::Machine;
 use self::report::{document, goals};
 use self::server::Server;
 
-/// Whatever keeps a figure from being taken.
+/// Any error that prevents a figure.
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
@@ -41,16 +42,16 @@ fn bench() -> Result<(), Fault> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let options = Options::read(std::env::args().skip(1), now.as_secs())?;
     if options.measure {
-        // By default Linux lets a sleep last 50 µs longer, to wake the processor less often; threads
-        // started from here on inherit this. Where it is not allowed, slow links are a little slower,
-        // which the ping shows.
+        // By default Linux lets a sleep last 50 µs longer, to wake the processor less often.
+        // Threads started from here on inherit this setting. If it may not be changed, slow links
+        // are a little slower, which the measured ping shows.
         let _ = fs::write("/proc/self/timerslack_ns", "1000");
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()?;
         let asked = options.clone();
-        // In a task: the main thread would be woken by a worker at each await.
+        // Runs in a task, because a worker would have to wake the main thread at each await.
         let measured = runtime.block_on(async { tokio::spawn(measure(asked)).await });
         measured??;
     }

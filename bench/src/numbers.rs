@@ -1,8 +1,8 @@
-//! Chance for the order of the cases, and what is made of their times.
+//! Random numbers for the order of the cases, and statistics of their times.
 
 use std::time::Duration;
 
-/// A small generator of chance (splitmix64): the same order for the same seed.
+/// A small random generator (splitmix64). The same seed gives the same order.
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(u64);
 
@@ -19,7 +19,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `bound`; the bias is beyond what a bench would notice.
+    /// Returns a number below `bound`. Its bias is too small to matter here.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let found = self.next() % u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
         usize::try_from(found).unwrap_or_default()
@@ -31,7 +31,7 @@ impl Chance {
         }
     }
 
-    /// `0..count` in a fresh order.
+    /// Returns `0..count` in a random order.
     pub(crate) fn order(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<_> = (0..count).collect();
         self.shuffle(&mut order);
@@ -39,7 +39,7 @@ impl Chance {
     }
 }
 
-/// What was measured of one case.
+/// The measurements of one case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample(Vec<f64>);
 
@@ -48,7 +48,7 @@ impl Sample {
         self.0.push(value);
     }
 
-    /// In microseconds.
+    /// Adds a time, in microseconds.
     pub(crate) fn push_time(&mut self, time: Duration) {
         self.push(time.as_secs_f64() * 1e6);
     }
@@ -69,12 +69,12 @@ impl Sample {
         self.quantile(0.5)
     }
 
-    /// The value below which this part of the sample lies; not a number if it is empty.
+    /// Returns the value below which this part of the sample lies, or NaN if the sample is empty.
     pub(crate) fn quantile(&self, part: f64) -> f64 {
         quantile(&mut self.0.clone(), part)
     }
 
-    /// Where the ratio of the medians lies with 95 of 100, by resampling both.
+    /// Returns the 95% interval of the ratio of the medians, by resampling both.
     pub(crate) fn ratio_within(&self, plain: &Self, chance: &mut Chance) -> (f64, f64) {
         const RESAMPLES: usize = 400;
         let mut median_of = |sample: &[f64]| {
@@ -96,13 +96,13 @@ fn quantile(values: &mut [f64], part: f64) -> f64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a part of a length, and not negative"
+        reason = "a fraction of a length, and not negative"
     )]
     let place = (float(last) * part).round() as usize;
     values.get(place).copied().unwrap_or(f64::NAN)
 }
 
-/// A count as a number to calculate with.
+/// Converts a count for calculations.
 #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
 pub(crate) fn float(count: usize) -> f64 {
     count as f64

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The options of the command line.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use crate::block::BLOCKS;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [--quick] [--iterations N] [--block NAME]… [--seed S] [--write-docs]
 
-  --quick         every block, with a few iterations each: about a minute, and no figures to keep
-  --iterations N  so many of each latency case on loopback (400); slower links and other blocks in proportion
+  --quick         every block with few iterations: about a minute; its figures are not kept
+  --iterations N  iterations of each latency case on loopback (400); slower links and other blocks in proportion
   --block NAME    only this block; may be given several times
-  --seed S        the order of the cases (fresh by default)
-  --write-docs    also puts tables and plots of the last run of each block into docs/performance.md
-  --only-docs     only that: measures nothing
+  --seed S        the seed of the order of the cases (random by default)
+  --write-docs    also writes tables and plots of the last run of each block to docs/performance.md
+  --only-docs     writes them without measuring
 
 blocks: ";
 
-/// The iterations of a latency case on loopback when nothing is said.
+/// The default number of iterations of a latency case on loopback.
 const ITERATIONS: usize = 400;
 
 #[derive(Debug, Clone)]
@@ -28,14 +28,14 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) write_docs: bool,
     pub(crate) measure: bool,
-    /// Where JSON and plots go.
+    /// The directory for JSON and plots.
     pub(crate) out: PathBuf,
     /// `docs/performance.md`.
     pub(crate) document: PathBuf,
 }
 
 impl Options {
-    /// Reads the arguments behind the program's name.
+    /// Reads the arguments after the program's name.
     pub(crate) fn read(arguments: impl Iterator<Item = String>, seed: u64) -> Result<Self, Fault> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut options = Self {
@@ -53,7 +53,7 @@ impl Options {
             let mut value = || {
                 arguments
                     .next()
-                    .ok_or_else(|| usage(&format!("{argument} wants a value")))
+                    .ok_or_else(|| usage(&format!("{argument} needs a value")))
             };
             match argument.as_str() {
                 "--quick" => {
@@ -66,7 +66,7 @@ impl Options {
                 "--out" => options.out = value()?.into(),
                 "--write-docs" => options.write_docs = true,
                 "--only-docs" => (options.write_docs, options.measure) = (true, false),
-                "help" | "--help" | "-h" => return Err(usage("nothing is run")),
+                "help" | "--help" | "-h" => return Err(usage("no block was run")),
                 _ => return Err(usage(&format!("not understood: {argument}"))),
             }
         }
@@ -77,7 +77,7 @@ impl Options {
         match unknown {
             Some(unknown) => Err(usage(&format!("no such block: {unknown}"))),
             None if options.quick && options.write_docs => {
-                Err("the figures of --quick are none to write down".into())
+                Err("--write-docs does not take the figures of --quick: run without --quick".into())
             }
             None => Ok(options),
         }
@@ -87,7 +87,7 @@ impl Options {
         self.blocks.is_empty() || self.blocks.iter().any(|asked| asked == block)
     }
 
-    /// A number of iterations in proportion: `full` in a full run.
+    /// Scales a number of iterations: `full` in a full run.
     pub(crate) fn scaled(&self, full: usize) -> usize {
         (full * self.iterations / ITERATIONS).max(3)
     }

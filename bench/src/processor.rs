@@ -1,4 +1,4 @@
-//! How long the processor was busy for the server and for this process.
+//! Measures the processor time of the server and of this process.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use sqlx::Connection as _;
 use crate::Fault;
 use crate::server::Database;
 
-/// The processes of the server that there were when it was asked for.
+/// The server's processes at the time of the first reading.
 pub(crate) struct Processor {
     server: Vec<i32>,
 }
 
-/// Time on a processor up to now, of server and client.
+/// The processor time up to now, of server and client.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
     pub(crate) server: Duration,
@@ -22,7 +22,7 @@ pub(crate) struct Spent {
 }
 
 impl Processor {
-    /// Of all sessions that are open, and of the server's own processes.
+    /// Reads the processor time of all open sessions and of the server's own processes.
     pub(crate) async fn of(database: &Database) -> Result<Self, Fault> {
         let mut connection = database.connect().await?;
         let server = sqlx::query_scalar("SELECT pid FROM pg_stat_activity")
@@ -35,7 +35,7 @@ impl Processor {
     pub(crate) fn spent(&self) -> Result<Spent, Fault> {
         let server = self.server.iter();
         Ok(Spent {
-            // One that has ended since spends nothing more.
+            // A process that has ended since uses no more time.
             server: server
                 .map(|pid| of_tasks(format!("/proc/{pid}/task")).unwrap_or_default())
                 .sum(),
@@ -53,7 +53,8 @@ impl Spent {
     }
 }
 
-/// Of all threads of a process: the first number of `schedstat`, in nanoseconds.
+/// Reads the processor time of all threads of a process: the first number of `schedstat`, in
+/// nanoseconds.
 fn of_tasks(tasks: impl AsRef<Path>) -> Result<Duration, Fault> {
     let mut sum = Duration::ZERO;
     for task in fs::read_dir(tasks)? {

@@ -1,4 +1,4 @@
-//! The PostgreSQL server of a run, and the ways to it.
+//! The PostgreSQL server of a run, and the connections to it.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,12 +10,13 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgPool, 
 
 use crate::Fault;
 
-/// A server of this run alone, durable: `fsync`, `synchronous_commit` and `full_page_writes` are on.
+/// A server for this run only. It is durable: `fsync`, `synchronous_commit` and `full_page_writes`
+/// are on.
 pub(crate) struct Server {
     cluster: Cluster,
 }
 
-/// How a pool reaches the library's two ways of speaking to the server. Plain SQL does not look at it.
+/// Which of the library's two paths to the server a pool selects. Plain SQL ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     Fused,
@@ -23,7 +24,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// What `idem.fused` is at the start of each connection.
+    /// Returns the value of `idem.fused` at the start of each connection.
     fn setting(self) -> &'static str {
         match self {
             Self::Fused => "on",
@@ -32,7 +33,7 @@ impl Path {
     }
 }
 
-/// One way to one database.
+/// One way to connect to one database.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way<'a> {
     pub(crate) path: Path,
@@ -42,7 +43,7 @@ pub(crate) struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Directly, durable, by one connection.
+    /// Directly, durable, with one connection.
     pub(crate) const DIRECT: Self = Self {
         path: Path::Fused,
         wire: None,
@@ -52,7 +53,8 @@ impl Way<'_> {
 }
 
 impl Server {
-    /// Starts it. No checkpoint comes by itself, so that none falls upon one case and not another.
+    /// Starts the server without automatic checkpoints, since one would slow one case and not
+    /// another.
     pub(crate) fn start() -> Result<Self, Fault> {
         let options = Options::new()
             .durable()
@@ -67,7 +69,7 @@ impl Server {
         })
     }
 
-    /// A database with the business tables and the record's table.
+    /// Creates a database with the business tables and the record's table.
     pub(crate) async fn database(&self, name: &'static str) -> Result<Database, Fault> {
         let mut connection = PgConnection::connect(&self.cluster.url("postgres")).await?;
         let create = format!("CREATE DATABASE {name} TEMPLATE template0");
@@ -89,13 +91,13 @@ impl Server {
         Ok(database)
     }
 
-    /// A way to this server with a round trip.
+    /// Returns a link to this server with a round trip.
     pub(crate) fn wire(&self, round_trip: Duration) -> Result<Wire, Fault> {
         Ok(Wire::to(self.cluster.port(), round_trip)?)
     }
 }
 
-/// What handlers write to.
+/// The tables that handlers write to.
 const TABLES: &str = "\
 CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL) WITH (autovacuum_enabled = off, fillfactor = 50);
 CREATE TABLE payment (id bigserial PRIMARY KEY, account bigint NOT NULL, amount bigint NOT NULL, note text NOT NULL)
@@ -108,12 +110,12 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// A connection outside any pool.
+    /// Opens a connection outside any pool.
     pub(crate) async fn connect(&self) -> Result<PgConnection, Fault> {
         Ok(PgConnection::connect_with(&self.options).await?)
     }
 
-    /// A pool as users make it: it pings a connection when it hands it out and when it gets it back.
+    /// Opens a pool with sqlx's defaults: it pings a connection on acquire and on release.
     pub(crate) fn pool(&self, way: Way<'_>) -> PgPool {
         let mut options = self.options.clone();
         if let Some(wire) = way.wire {
@@ -130,7 +132,7 @@ impl Database {
             .connect_lazy_with(options.options(settings))
     }
 
-    /// Runs statements that are no case.
+    /// Runs statements that are not part of a case.
     pub(crate) async fn run(&self, sql: &str) -> Result<(), Fault> {
         let mut connection = self.connect().await?;
         connection
@@ -140,8 +142,8 @@ impl Database {
     }
 }
 
-/// Waits until the pool has all its connections back: it pings each one on its return, after the caller
-/// has gone on.
+/// Waits until the pool has all its connections back. It pings each on release, after the caller
+/// has continued.
 pub(crate) async fn settled<DB: sqlx::Database>(pool: &Pool<DB>) {
     let mut asked = 0_u32;
     while pool.num_idle() < usize::try_from(pool.size()).unwrap_or(usize::MAX) {

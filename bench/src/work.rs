@@ -24,14 +24,15 @@ pub(crate) struct Pay {
 }
 
 impl Pay {
-    /// The next one: accounts in turn, so that tasks do not wait for each other's rows.
+    /// Returns the next request. Accounts alternate, so that tasks do not wait for each other's
+    /// rows.
     pub(crate) fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Self::of(i64::try_from(count % 10_000).unwrap_or_default())
     }
 
-    /// Always the same one.
+    /// Returns the request for an account, always the same.
     pub(crate) fn of(account: i64) -> Self {
         Self {
             account,
@@ -63,12 +64,13 @@ pub(crate) enum PayError {
     Recorded(StoredFailure),
 }
 
-/// A key in the order of time, as is advised: neighbours in the index are neighbours in time.
+/// Returns a key in the order of time, as the documentation recommends: neighbours in the index are
+/// neighbours in time.
 pub(crate) fn fresh_key() -> IdempotencyKey {
     key(&Uuid::now_v7().to_string())
 }
 
-/// A key for all callers.
+/// Returns a key without a scope.
 pub(crate) fn key(text: &str) -> IdempotencyKey {
     match text.parse::<IdempotencyKey>() {
         Ok(key) => key.global(),
@@ -76,7 +78,7 @@ pub(crate) fn key(text: &str) -> IdempotencyKey {
     }
 }
 
-/// The work of one statement.
+/// Runs the work of one statement.
 pub(crate) async fn one(conn: &mut PgConnection, cmd: &Pay) -> Result<Paid, sqlx::Error> {
     let id = sqlx::query_scalar(
         "INSERT INTO payment (account, amount, note) VALUES ($1, $2, $3) RETURNING id",
@@ -89,7 +91,7 @@ pub(crate) async fn one(conn: &mut PgConnection, cmd: &Pay) -> Result<Paid, sqlx
     Ok(Paid { id })
 }
 
-/// The work of three statements.
+/// Runs the work of three statements.
 pub(crate) async fn three(conn: &mut PgConnection, cmd: &Pay) -> Result<Paid, sqlx::Error> {
     let balance: i64 = sqlx::query_scalar("SELECT balance FROM account WHERE id = $1")
         .bind(cmd.account)
@@ -150,11 +152,12 @@ pub(crate) async fn pay_or_fail(
     Ok(paid)
 }
 
-/// Bodies that have come to their gate, and the gate. Nothing opens it: the process ends.
+/// The semaphore that counts bodies at their gate, and the gate. Nothing opens the gate; the
+/// process ends.
 pub(crate) static HELD: LazyLock<(Semaphore, Semaphore)> =
     LazyLock::new(|| (Semaphore::new(0), Semaphore::new(0)));
 
-/// The same operation as [`pay_one`], held in its body.
+/// Runs the operation of [`pay_one`], held in its body.
 #[idempotent(namespace = "bench", operation = "pay_one")]
 pub(crate) async fn pay_and_hold(
     tx: &mut PgTransaction<'_>,
@@ -164,12 +167,12 @@ pub(crate) async fn pay_and_hold(
     let _ = key;
     let paid = one(tx, cmd).await?;
     HELD.0.add_permits(1);
-    // It is closed when the run ends, and then nothing is written.
+    // The gate is closed when the run ends. The body then writes nothing.
     let _ = HELD.1.acquire().await;
     Ok(paid)
 }
 
-/// The effect is outside the claim's transaction; here it is a transaction of its own.
+/// Pays in a separate transaction: the effect of a leased handler is outside its claim's transaction.
 #[idempotent(namespace = "bench", lease = "5m", on_lapse = "retry", skip(effects))]
 pub(crate) async fn pay_leased(
     attempt: &Attempt,

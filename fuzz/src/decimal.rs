@@ -1,6 +1,7 @@
-//! Numbers by their exact decimal value, digit by digit.
+//! Numbers by their exact decimal value, computed digit by digit.
 
-/// The one spelling of a number in JSON's grammar; `None` if its power of ten exceeds 64 bits.
+/// Returns the one spelling of a number in JSON's grammar, or `None` if its power of ten exceeds 64
+/// bits.
 pub(crate) fn canonical(number: &str) -> Option<String> {
     let (sign, number) = match number.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -23,11 +24,11 @@ pub(crate) fn canonical(number: &str) -> Option<String> {
     if digits.is_empty() {
         return Some("0".to_owned());
     }
-    // Beyond 128 bits it is beyond 64 whatever is added.
+    // A power beyond 128 bits is beyond 64 bits whatever is added.
     let power = power.parse::<i128>().ok()?.checked_add(moved)?;
     let power = i64::try_from(power).ok()?;
     let exponent = format!("{}e{power}", String::from_iter(&digits));
-    // Whatever has more zeros than these characters is longer.
+    // A number with more zeros than characters allowed is longer than the limit.
     let places = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
     let plain = match power {
         0.. if places <= exponent.len() => String::from_iter(&digits) + &"0".repeat(places),
@@ -47,11 +48,11 @@ pub(crate) fn canonical(number: &str) -> Option<String> {
     ))
 }
 
-/// The shortest decimal that reads back as a finite float: of several the nearest, and of two
-/// equally near the one whose last digit is even.
+/// Returns the shortest decimal that reads back as a finite float. Of several it is the nearest; of
+/// two equally near it is the one whose last digit is even.
 ///
-/// `exact` is the float's own value, which every `f32` and `f64` has in 800 digits; `reads_back` says
-/// whether a text is read as the float.
+/// `exact` is the float's own value, which every `f32` and `f64` has within 800 digits.
+/// `reads_back` says whether a text is read as the float.
 pub(crate) fn shortest(exact: f64, reads_back: impl Fn(&str) -> bool) -> String {
     let sign = if exact.is_sign_negative() { "-" } else { "" };
     let exact = format!("{:.800e}", exact.abs());
@@ -72,7 +73,7 @@ pub(crate) fn shortest(exact: f64, reads_back: impl Fn(&str) -> bool) -> String 
             (None, None) => {}
         }
     }
-    unreachable!("17 digits tell all floats apart")
+    unreachable!("17 digits distinguish all floats")
 }
 
 fn spell(sign: &str, digits: &[u8], power: i32) -> String {
@@ -81,7 +82,7 @@ fn spell(sign: &str, digits: &[u8], power: i32) -> String {
     format!("{sign}{digits}e{}", power - behind)
 }
 
-/// One more in the last place, and whether that took a place more.
+/// Adds one to the last digit. Returns the digits, and whether they became one more.
 fn raise(digits: &[u8]) -> (Vec<u8>, bool) {
     let mut raised = digits.to_vec();
     for digit in raised.iter_mut().rev() {

@@ -1,10 +1,11 @@
-//! The grammar of durations in the attribute, against the sentence that describes it.
+//! The grammar of durations in the attribute, compared with its description in words.
 
-/// The macro crate's own source: a crate of procedural macros exports nothing else.
+/// The macro crate's source, because a crate of procedural macros exports nothing else.
 #[path = "../../idem-macros/src/duration.rs"]
 mod grammar;
 
-/// Whole numbers with a unit each, the larger unit first, no unit twice; more than zero.
+/// Reads whole numbers, each with a unit: the larger unit first, no unit twice, more than zero in
+/// total.
 fn by_the_sentence(text: &str) -> Option<u64> {
     let mut rest: Vec<char> = text.chars().rev().collect();
     let mut seconds: u128 = 0;
@@ -33,7 +34,8 @@ pub(crate) fn law(input: &[u8]) {
     match found {
         Ok(seconds) => assert_eq!(grammar::parse(&grammar::display(seconds)), Ok(seconds)),
         Err(help) => {
-            // Whoever types what he is told to is not told off again, unless for the number.
+            // A user who types what the error suggests gets no further error, except about the
+            // number.
             let told = help
                 .strip_prefix("write `")
                 .and_then(|rest| rest.strip_suffix('`'));

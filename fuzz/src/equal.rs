@@ -1,4 +1,5 @@
-//! Two requests are equal exactly when their fingerprints are, up to what the documentation lists.
+//! Two requests are equal exactly if their fingerprints are, except for the documented
+//! equivalences.
 
 use idem_runtime::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json, canonical_text};
 use serde::Serialize;
@@ -6,7 +7,7 @@ use serde::Serialize;
 use crate::node::Source;
 use crate::order::Order;
 
-/// Levels of a value.
+/// The maximum depth of a value.
 const LEVELS: u8 = 3;
 
 fn order(bytes: &[u8]) -> Order {
@@ -19,8 +20,8 @@ fn form<T: Serialize>(value: &T) -> (Vec<u8>, Option<Fingerprint>) {
     (form, hash)
 }
 
-/// The first bytes say where the second value's bytes differ from the first's: most pairs differ in
-/// one place, and some in none.
+/// Compares two values. The first bytes say where the second value's bytes differ from the first's.
+/// Most pairs differ in one position, some in none.
 pub(crate) fn law(input: &[u8]) {
     let [at, other, both, rest @ ..] = input else {
         return;
@@ -40,14 +41,21 @@ fn check(one: &Order, other: &Order) {
     assert_eq!(one_hash == other_hash, same, "{one:?}\n{other:?}");
     assert_eq!(one_form == other_form, same, "{one:?}\n{other:?}");
     if one == other {
-        assert!(same, "equal, and not by the rules: {one:?}\n{other:?}");
+        assert!(
+            same,
+            "the fingerprints are equal, but the rules tell the values apart: {one:?}\n{other:?}"
+        );
     }
-    // A set or a map that was filled in another order is equal, and lists itself in another order.
+    // A set or a map that was filled in another order is equal, but may iterate in another order.
     let again = one.refilled();
     assert_eq!(&again, one);
     assert_eq!(form(&again).0, one_form, "{one:?}");
     for form in [&one_form, &other_form] {
-        assert_eq!(canonical_text(form).as_ref(), Ok(form), "not its own form");
+        assert_eq!(
+            canonical_text(form).as_ref(),
+            Ok(form),
+            "the canonical form of the form differs from it"
+        );
     }
     let written = serde_json::to_vec(one).expect("JSON");
     assert!(one_form.len() <= written.len(), "longer: {one:?}");

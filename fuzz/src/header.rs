@@ -1,4 +1,4 @@
-//! The key in a request's headers, against RFC 8941's rule for a String and the rules of the module.
+//! The key in a request's headers, compared with RFC 8941's String and the rules of the module.
 
 use http::header::{HeaderMap, HeaderValue};
 use idem_runtime::http::Syntax;
@@ -6,16 +6,16 @@ use idem_runtime::http::header::{IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY, key};
 
 use crate::key::{refusal, trimmed};
 
-/// What one line must come to.
+/// The expected result for one header line.
 #[derive(Debug, Clone, PartialEq)]
 enum Line {
     Key(String),
     Refused,
-    /// This key, or refused if the parameters behind the string are none.
+    /// Either this key, or a refusal if the text after the string is not valid parameters.
     Perhaps(String),
 }
 
-/// The lines that a proxy may have joined to this one: apart at commas that stand in no string.
+/// Splits a header line at the commas outside strings: a proxy may have joined several lines.
 fn apart(line: &[u8]) -> Vec<&[u8]> {
     let is_separator = |at: usize| {
         let mut before = line[..at].iter();
@@ -59,7 +59,7 @@ fn by_the_rules(value: &[u8], syntax: Syntax) -> Line {
     }
 }
 
-/// What follows the opening quote.
+/// Reads the text after the opening quote.
 fn string(bytes: &[u8]) -> Line {
     let mut text = String::new();
     let mut rest = bytes;
@@ -90,7 +90,8 @@ fn judged(text: &str, behind: &[u8]) -> Line {
     }
 }
 
-/// Each line of the input is a header line; its first byte says of which header.
+/// Checks a request's headers. Each line of the input is a header line, and its first byte selects
+/// the header.
 pub(crate) fn law(input: &[u8]) {
     let mut headers = HeaderMap::new();
     let mut lines = [Vec::new(), Vec::new()];

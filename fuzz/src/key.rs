@@ -1,9 +1,9 @@
-//! Keys, scopes and namespaces against the rules as their documentation has them.
+//! Keys, scopes and namespaces, compared with their documented rules.
 
 use idem_runtime::error::{Field, Invalid, Reason};
 use idem_runtime::{IdempotencyKey, Namespace, Scope};
 
-/// The first of these that applies: blank, too long, a control character.
+/// Returns the first reason that applies: blank, too long, a control character.
 pub(crate) fn refusal(text: &str) -> Option<Reason> {
     let characters: Vec<char> = text.chars().collect();
     if characters.iter().all(|c| c.is_whitespace()) {
@@ -48,13 +48,13 @@ fn expect<T>(found: Result<T, Invalid>, field: &Field, refusal: Option<&Reason>)
             assert_eq!((invalid.field(), invalid.reason()), (field, reason));
             None
         }
-        (Ok(_), Some(reason)) => panic!("accepted in spite of {reason:?}"),
+        (Ok(_), Some(reason)) => panic!("accepted, but the rules refuse it: {reason:?}"),
         (Err(invalid), None) => panic!("refused: {invalid}"),
     }
 }
 
 pub(crate) fn law(input: &[u8]) {
-    // A header of other bytes has no text at all; what becomes of it is the transport's to say.
+    // A header of other bytes is not text; the transport refuses it.
     let text = String::from_utf8_lossy(input);
     let plain = trimmed(&text);
     let key = expect(
@@ -85,12 +85,13 @@ pub(crate) fn law(input: &[u8]) {
 fn key_law(key: &IdempotencyKey, plain: &str) {
     assert_eq!(key.as_str(), plain);
     assert_eq!(key.scope(), None);
-    // What is accepted is stored, read again, and still the same.
+    // An accepted key is stored, read again, and unchanged.
     let again: IdempotencyKey = key.as_str().parse().expect("it was accepted");
     assert_eq!(&again, key);
     let shown = format!("{key:?}");
     assert_eq!(shown.len(), "IdempotencyKey(#)".len() + 12, "{shown}");
-    // A child is a key by the same rules, the same each time, and another for another label.
+    // A child is a key by the same rules. It is the same each time, and another label gives another
+    // child.
     let [one, same, other] =
         ["mail", "mail", "card"].map(|label| key.child(label).expect("the label is not blank"));
     assert_eq!(one, same);

@@ -1,10 +1,9 @@
-//! What must hold for any bytes at all: keys, alone and in a header, names, canonical JSON, equality of
+//! Laws that hold for any bytes: keys, alone and in a header, names, canonical JSON, equality of
 //! requests, durations.
 //!
-//! Each law compares the library with a second implementation that is slow and plain to see
-//! through, or with what the documentation says. `tests/corpus.rs` tries the seeds in `corpus/` and
-//! a bounded number of mutants of them; `cargo xtask fuzz` searches for longer, led by coverage
-//! (`engine/`).
+//! Each law compares the library with the documentation, or with a second implementation that is
+//! slow and simple. `tests/corpus.rs` tries the seeds in `corpus/` and a bounded number of their
+//! mutants. `cargo xtask fuzz` searches for longer, guided by coverage (`engine/`).
 
 mod decimal;
 mod duration;
@@ -21,18 +20,18 @@ mod typed;
 
 pub use mutate::{mutants, seeds};
 
-/// One law, and what helps to look for an input that breaks it.
+/// One law, and the material to search for an input that breaks it.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is also that of its folder in `corpus/`.
+    /// The name of the target and of its folder in `corpus/`.
     pub name: &'static str,
-    /// Panics for an input that breaks the law.
+    /// Panics on an input that breaks the law.
     pub law: fn(&[u8]),
-    /// Pieces that inputs are made of.
+    /// The pieces from which mutants are built.
     pub tokens: &'static [&'static str],
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 6] = [
     Target {
         name: "key",
@@ -179,7 +178,7 @@ pub const TARGETS: [Target; 6] = [
     },
 ];
 
-/// The target of that name.
+/// Returns the target with that name.
 pub fn target(name: &str) -> Option<Target> {
     TARGETS.into_iter().find(|target| target.name == name)
 }

@@ -1,4 +1,4 @@
-//! Seeds, and mutants of them from a fixed sequence of chances: the same run each time.
+//! Seeds and their mutants. The random sequence is fixed, so every run is the same.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use crate::Target;
 
-/// The most bytes of a mutant.
+/// The maximum length of a mutant, in bytes.
 const LONGEST: usize = 2_048;
 
-/// The inputs kept for a target, by the names of their files.
+/// Returns the seeds of a target with their file names.
 ///
 /// # Errors
 ///
-/// Its folder in `corpus/` is missing or cannot be read.
+/// Fails if the target's folder in `corpus/` is missing or cannot be read.
 pub fn seeds(target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
@@ -28,7 +28,7 @@ pub fn seeds(target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(seeds)
 }
 
-/// Mutants of the seeds without end; each has gone through some of ten kinds of change.
+/// Returns an endless sequence of mutants. Each has gone through some of ten kinds of change.
 pub fn mutants(target: &Target, seeds: Vec<Vec<u8>>) -> impl Iterator<Item = Vec<u8>> {
     let mut chances = Chances(0x9e37_79b9_7f4a_7c15);
     let tokens = target.tokens;
@@ -64,14 +64,14 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], tokens: &[&str], chances: &mut
             }
         }
         5 => {
-            // The tail of another seed.
+            // Appends the tail of another seed.
             let other = chances.one_of(seeds).cloned().unwrap_or_default();
             let from = chances.below(other.len() + 1);
             bytes.truncate(at);
             bytes.extend_from_slice(&other[from..]);
         }
         6 => {
-            // One piece, often.
+            // Repeats one piece many times.
             let piece = bytes[at..end].repeat(chances.below(200));
             bytes.splice(at..at, piece);
         }
@@ -82,7 +82,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], tokens: &[&str], chances: &mut
     }
 }
 
-/// A sequence of numbers that look like chance (xorshift, by Marsaglia).
+/// A pseudo-random sequence (xorshift, by Marsaglia).
 struct Chances(u64);
 
 impl Chances {

@@ -1,4 +1,4 @@
-//! A typed value of any shape that serde knows, made of bytes.
+//! A typed value of any shape in serde's data model, generated from bytes.
 
 use serde::ser::{
     Serialize, SerializeMap as _, SerializeSeq as _, SerializeStruct as _,
@@ -7,7 +7,7 @@ use serde::ser::{
 };
 use serde_json::value::RawValue;
 
-/// Names of fields and variants, which serde wants to be constants.
+/// The names of fields and variants. serde requires constants.
 const NAMES: [&str; 8] = [
     "a",
     "b",
@@ -33,7 +33,7 @@ pub(crate) enum Node {
     Double(f64),
     Char(char),
     Text(String),
-    /// Text by its `Display`.
+    /// Text that is serialized by its `Display`.
     Shown(String),
     Bytes(Vec<u8>),
     UnitStruct,
@@ -51,7 +51,8 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// What is an `Option`, as one: a struct's field is told apart by its type.
+    /// Returns the field as an `Option` if its node is one: a struct's field is recognised by its
+    /// type.
     #[expect(
         clippy::option_option,
         reason = "an option in the node, or none at all"
@@ -65,7 +66,7 @@ impl Node {
     }
 }
 
-/// Bytes to make values of; zeros when they are used up.
+/// The bytes from which values are generated; zeros once they are used up.
 pub(crate) struct Source<'a>(pub(crate) &'a [u8]);
 
 impl Source<'_> {
@@ -108,7 +109,7 @@ impl Source<'_> {
         self.several(|source| (source.name(), source.node(levels)))
     }
 
-    /// A value of at most so many levels of others.
+    /// Generates a value of at most this depth.
     pub(crate) fn node(&mut self, levels: u8) -> Node {
         let kinds = if levels == 0 { 16 } else { 26 };
         let below = levels.saturating_sub(1);
@@ -167,7 +168,7 @@ impl Serialize for Node {
                 serializer.serialize_newtype_variant("Enum", 0, name, node)
             }
             Self::Sequence(nodes) => {
-                // A length that is not known beforehand, as that of an iterator.
+                // A sequence of unknown length, like an iterator's.
                 let mut list = serializer.serialize_seq(None)?;
                 for node in nodes {
                     list.serialize_element(node)?;

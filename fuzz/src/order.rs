@@ -1,4 +1,4 @@
-//! A request as people write them, by derive: nested options, maps and sets.
+//! A request as users write it, with derives: nested options, maps and sets.
 
 #![expect(clippy::option_option, reason = "what is tested")]
 
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::node::Source;
 
-/// Tells `Some(None)` by `None`, as double options do.
+/// Distinguishes `Some(None)` from `None`, as crates for double options do.
 #[expect(
     clippy::ref_option,
     clippy::trivially_copy_pass_by_ref,
@@ -73,7 +73,7 @@ enum Tagged {
     },
 }
 
-/// Two variants that differ only in which of their fields is `None` are one.
+/// Two variants are equal if they differ only in which of their fields is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Either {
@@ -117,7 +117,7 @@ fn double(source: &mut Source<'_>) -> Option<Option<u8>> {
     option(source, |source| option(source, byte))
 }
 
-/// A number of any size, with zeros at its end.
+/// Generates a number of any size, with zeros at its end.
 fn number(source: &mut Source<'_>) -> f64 {
     let number = f64::from_be_bytes(source.bytes());
     if number.is_finite() {
@@ -128,7 +128,7 @@ fn number(source: &mut Source<'_>) -> f64 {
 }
 
 impl Order {
-    /// An order with at most so many levels of others.
+    /// Generates an order of at most this depth.
     pub(crate) fn of(source: &mut Source<'_>, levels: u8) -> Self {
         Self {
             plain: option(source, byte),
@@ -198,7 +198,7 @@ impl Order {
         }
     }
 
-    /// The one of its likes that stands for all that the documentation lists as the same.
+    /// Returns the representative of all values that the documentation lists as the same.
     pub(crate) fn as_listed(&self) -> Self {
         // Inside arrays, maps and variants, `Some(None)` and `None` are both `null`.
         let null = |value: &Option<Option<u8>>| Some(value.flatten());
@@ -220,7 +220,7 @@ impl Order {
         same
     }
 
-    /// The same with its maps and sets filled backwards, and with other hashes.
+    /// Returns the same order with its maps and sets filled in reverse, and with other hashes.
     pub(crate) fn refilled(&self) -> Self {
         let mut names: Vec<_> = self.by_name.clone().into_iter().collect();
         let mut loose: Vec<_> = self.loose.clone().into_iter().collect();

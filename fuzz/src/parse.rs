@@ -1,8 +1,8 @@
-//! JSON text read by RFC 8259, character by character.
+//! A reader of JSON text by RFC 8259, character by character.
 
 use crate::tree::{Refusal, Tree};
 
-/// How many levels of arrays and objects a text may have.
+/// The maximum depth of arrays and objects.
 const LEVELS: usize = 128;
 
 pub(crate) fn parse(json: &[u8]) -> Result<Tree, Refusal> {
@@ -21,7 +21,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Tree, Refusal> {
 }
 
 struct Reader {
-    /// What is left, last character first.
+    /// The remaining characters, the last one first.
     left: Vec<char>,
 }
 
@@ -154,7 +154,7 @@ impl Reader {
         })
     }
 
-    /// Four hexadecimal digits.
+    /// Reads four hexadecimal digits.
     fn unit(&mut self) -> Result<u16, Refusal> {
         let mut unit = 0;
         for _ in 0..4 {
@@ -188,7 +188,7 @@ impl Reader {
         Ok(text)
     }
 
-    /// One at least.
+    /// Reads at least one digit.
     fn digits(&mut self, text: &mut String) -> Result<(), Refusal> {
         let before = text.len();
         while self.peek().is_some_and(|c| c.is_ascii_digit()) {

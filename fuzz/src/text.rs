@@ -15,9 +15,15 @@ pub(crate) fn law(input: &[u8]) {
             found
         }
         (Err(_), Err(_)) => return,
-        (found, expected) => panic!("{found:?}, and by the rules {expected:?}"),
+        (found, expected) => {
+            panic!("the library returns {found:?}, but the rules give {expected:?}")
+        }
     };
-    assert_eq!(canonical_text(form).as_ref(), Ok(form), "not its own form");
+    assert_eq!(
+        canonical_text(form).as_ref(),
+        Ok(form),
+        "the canonical form of the form differs from it"
+    );
     // The same text inside a typed request.
     if let Ok(raw) = serde_json::from_slice::<&RawValue>(input) {
         assert_eq!(canonical_json(raw).as_ref(), Ok(form), "as a raw value");
@@ -32,7 +38,7 @@ pub(crate) fn law(input: &[u8]) {
     assert_ne!(hash("a"), hash("b"));
 }
 
-/// Whether the parser has rounded nothing.
+/// Returns whether the parser has rounded nothing.
 fn holds_integers_only(value: &Value) -> bool {
     match value {
         Value::Number(number) => !number.is_f64(),

@@ -1,4 +1,4 @@
-//! A JSON value and its canonical form, by the rules as they read and without regard for speed.
+//! A JSON value and its canonical form, by the documented rules and without regard for speed.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::decimal;
 pub(crate) enum Tree {
     Null,
     Bool(bool),
-    /// In JSON's grammar, as it was written.
+    /// The number as written, in JSON's grammar.
     Number(String),
     Text(String),
     Array(Vec<Self>),
@@ -21,7 +21,7 @@ pub(crate) enum Refusal {
     NotJson,
     Duplicate,
     Number,
-    /// Its type says that it cannot be JSON.
+    /// Its type cannot be JSON.
     Value,
 }
 

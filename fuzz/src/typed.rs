@@ -1,4 +1,4 @@
-//! The canonical form of typed values, and of the parameters of a call.
+//! The canonical form of typed values and of a call's parameters.
 
 use idem_runtime::fingerprint::{RequestFields, canonical_json, canonical_text};
 
@@ -7,11 +7,11 @@ use crate::node::{Node, Source};
 use crate::parse::parse;
 use crate::tree::{Refusal, Tree};
 
-/// Levels of a value, few enough for the reader of text.
+/// The maximum depth of a value, within the limit of the text reader.
 const LEVELS: u8 = 6;
 
 impl Node {
-    /// The JSON that serde's data model makes of it, without the fields of a struct that are `None`.
+    /// Returns the value's JSON in serde's data model, without the struct fields that are `None`.
     fn tree(&self) -> Result<Tree, Refusal> {
         Ok(match self {
             Self::Unit | Self::None | Self::UnitStruct => Tree::Null,
@@ -55,7 +55,7 @@ impl Node {
         })
     }
 
-    /// What it is as the key of a map.
+    /// Returns the value as the key of a map.
     fn name(&self) -> Result<String, Refusal> {
         Ok(match self {
             Self::Bool(value) => value.to_string(),
@@ -102,17 +102,19 @@ pub(crate) fn law(input: &[u8]) {
                 assert_eq!(
                     canonical_text(&found).as_ref(),
                     Ok(&found),
-                    "not its own form"
+                    "the canonical form of the form differs from it"
                 );
             }
             (Err(_), Err(_)) => {}
-            (found, expected) => panic!("{found:?}, and by the rules {expected:?}: {node:?}"),
+            (found, expected) => {
+                panic!("the library returns {found:?}, but the rules give {expected:?}: {node:?}")
+            }
         }
     }
     parameters(&nodes);
 }
 
-/// Parameters are the fields of a struct, but one that is refused leaves the others as they were.
+/// Parameters are the fields of a struct, except that a refused one leaves the others unchanged.
 fn parameters(nodes: &[Node; 3]) {
     let mut request = RequestFields::new();
     let mut members = Vec::new();
@@ -124,7 +126,7 @@ fn parameters(nodes: &[Node; 3]) {
         };
         assert_eq!(found.is_ok(), tree.is_ok(), "{found:?}: {node:?}");
         if let Ok(tree) = tree {
-            // There is one of that name only if it was kept.
+            // The name is taken only if its field was kept.
             let again = request.field(name, &1);
             assert_eq!(again.is_err(), !matches!(node, Node::None), "{node:?}");
             let kept = if matches!(node, Node::None) {

@@ -1,14 +1,14 @@
-//! Every seed, and a bounded number of mutants, keeps the law of its target.
+//! Every seed and a bounded number of mutants keep the law of their target.
 
 use std::fmt::Write as _;
 use std::thread;
 
 use idem_fuzz::{TARGETS, Target, mutants, seeds, target};
 
-/// Executions for each target: some seconds without optimisation.
+/// Executions for each target: some seconds in an unoptimised build.
 const MUTANTS: usize = 10_000;
 
-/// Prints the input if its law panics, ready for a file in the corpus.
+/// Prints the input if its law panics, in a form that can become a file in the corpus.
 struct Shown<'a>(&'a [u8]);
 
 impl Drop for Shown<'_> {

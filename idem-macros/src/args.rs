@@ -14,11 +14,11 @@ pub(crate) use self::vocabulary::Vocabulary;
 use crate::diagnostic::Faults;
 use crate::literal;
 
-/// Ten years: a longer retention is a record kept for ever.
+/// Ten years: a record with a longer retention is in effect never purged.
 const RETENTION_LIMIT: u64 = 3_650 * 86_400;
 /// A longer wait outlives the timeouts of most clients and proxies.
 const WAIT_LIMIT: u64 = 60;
-/// A day: after a crash the key is blocked for as long.
+/// One day: after a crash the lease blocks its key for this long.
 const LEASE_LIMIT: u64 = 86_400;
 
 const VOCABULARY: Vocabulary = Vocabulary {
@@ -60,7 +60,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
     ],
 };
 
-/// What the attribute says; whatever it does not say is an empty slot.
+/// The options of the attribute. An option that is not given has an empty slot.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) namespace: Slot<LitStr>,
@@ -80,19 +80,20 @@ pub(crate) struct Options {
     /// `expiry`: whether an expired record counts as absent before it is purged.
     pub(crate) strict_expiry: Slot<bool>,
     pub(crate) lease: Slot<u64>,
-    /// `on_lapse`: whether a lapsed lease leaves the outcome unknown until somebody finds it out.
+    /// `on_lapse`: whether a lapsed lease leaves the outcome unknown until it is reconciled.
     pub(crate) unknown_on_lapse: Slot<bool>,
     /// `signature`: whether the signature stays as written.
     pub(crate) keeps_signature: Slot<bool>,
     pub(crate) table: Slot<LitStr>,
-    /// The type that describes the operation, beside the handler.
+    /// The type, beside the handler, that describes the operation.
     pub(crate) marker: Slot<Ident>,
     pub(crate) runtime: Slot<Path>,
-    /// An argument could not be attributed to an option, so that one may seem to be missing.
+    /// Whether an argument could not be assigned to an option. A missing option may then be that
+    /// argument.
     pub(crate) unsure: bool,
 }
 
-/// Reads the arguments; whatever is at fault goes to `faults`, the rest is read all the same.
+/// Reads the arguments. Faults go to `faults`; the arguments after a faulty one are still read.
 pub(crate) fn parse(arguments: TokenStream, faults: &mut Faults) -> Options {
     let mut options = Options::default();
     let sure = VOCABULARY.read(arguments, faults, |at, name| option(&mut options, at, name));
@@ -138,18 +139,18 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
 }
 
 impl Options {
-    /// Whether `skip` was given and could not be read.
+    /// Returns whether `skip` was given but could not be read.
     pub(crate) fn skip_is_faulty(&self) -> bool {
         self.skip.is_given() && self.skip.value.is_none()
     }
 
-    /// The path of the runtime crate, as generated code writes it.
+    /// Returns the path of the runtime crate for generated code.
     pub(crate) fn runtime(&self) -> TokenStream {
         runtime(&self.runtime)
     }
 }
 
-/// The path of the runtime crate, unless the option `crate` says otherwise.
+/// Returns the path of the runtime crate: `::idem_runtime` unless the option `crate` renames it.
 pub(crate) fn runtime(renamed: &Slot<Path>) -> TokenStream {
     renamed.value.as_ref().map_or_else(
         || quote_spanned!(Span::mixed_site()=> ::idem_runtime),

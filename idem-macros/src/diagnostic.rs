@@ -1,11 +1,11 @@
-//! Faults: a stable code each, collected so that all independent ones are reported together.
+//! Faults: each has a stable code, and all independent faults are reported together.
 
 use std::fmt::{self, Display};
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-/// What is wrong, as a number that stays the same while the wording improves.
+/// The kind of a fault, as a number that stays the same while the wording improves.
 ///
 /// 1 to 19 concern the function, 21 to 39 the attribute's arguments, 41 to 59 the derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ impl Display for Code {
     }
 }
 
-/// One fault, underlining `at` from its first token to its last.
+/// Builds one fault that underlines `at` from its first token to its last.
 ///
-/// Tokens that are empty put it on the attribute.
+/// If `at` has no tokens, the fault underlines the attribute.
 pub(crate) fn fault(code: Code, at: impl ToTokens, message: impl Display) -> syn::Error {
     syn::Error::new_spanned(at, format_args!("[{code}] {message}"))
 }
@@ -83,7 +83,7 @@ impl Faults {
         }
     }
 
-    /// The faults as `compile_error!` items, or `None` if there are none.
+    /// Returns the faults as `compile_error!` items, or `None` if there are none.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(|error| error.to_compile_error())
     }

@@ -7,9 +7,10 @@ const UNITS: [(char, u64, &str); 4] = [
     ('s', 1, "seconds"),
 ];
 
-/// Reads a duration, in seconds; the error says what to type instead.
+/// Reads a duration, in seconds. The error says what to type instead.
 ///
-/// Whole numbers with a unit each, the larger unit first, no unit twice; more than zero.
+/// A duration is a sequence of whole numbers, each with a unit: the larger unit first, no unit
+/// twice, and more than zero in total.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let plain = text.trim();
     if plain.is_empty() {
@@ -25,11 +26,11 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         return Err("a duration cannot be negative".to_owned());
     }
     if text.contains(['.', ',']) {
-        return Err("only whole numbers: `1h30m`, not `1.5h`".to_owned());
+        return Err("only whole numbers are accepted: write `1h30m`, not `1.5h`".to_owned());
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "say the unit: `{text}s`, `{text}m`, `{text}h` or `{text}d`"
+            "add the unit: write `{text}s`, `{text}m`, `{text}h` or `{text}d`"
         ));
     }
     let seconds = sum(text)?;
@@ -39,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     Ok(seconds)
 }
 
-/// Adds up the parts of a text that has no spaces, signs or points in it.
+/// Adds up the parts of a text that has no spaces, signs or decimal points.
 fn sum(text: &str) -> Result<u64, String> {
     let mut rest = text;
     let mut largest_left = 0;
@@ -54,10 +55,10 @@ fn sum(text: &str) -> Result<u64, String> {
             .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(word);
         if number.is_empty() {
-            return Err(format!("a number goes before `{unit}`"));
+            return Err(format!("write a number before `{unit}`"));
         }
         if unit.is_empty() {
-            return Err(format!("say the unit of the last part: `{text}s`"));
+            return Err(format!("add the unit of the last part: write `{text}s`"));
         }
         let Some(position) = UNITS
             .iter()
@@ -65,11 +66,11 @@ fn sum(text: &str) -> Result<u64, String> {
         else {
             return Err(match spelled_out(rest) {
                 Some(short) if rest == text => format!("write `{short}`"),
-                _ => format!("`{unit}` is no unit here: use `s`, `m`, `h` or `d`"),
+                _ => format!("`{unit}` is not a unit here: use `s`, `m`, `h` or `d`"),
             });
         };
         if position < largest_left {
-            return Err("each unit once, the larger first: `1d12h`".to_owned());
+            return Err("write each unit once, the larger first: `1d12h`".to_owned());
         }
         largest_left = position + 1;
         total = number
@@ -83,7 +84,8 @@ fn sum(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// `24 hours`, `24 h`, `24hrs` in the short form, if it is one number and one known word.
+/// Returns the short form of `24 hours`, `24 h` or `24hrs`, if `text` is one number and one known
+/// word.
 fn spelled_out(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
@@ -107,7 +109,7 @@ fn spelled_out(text: &str) -> Option<String> {
     (!number.is_empty()).then(|| format!("{number}{letter}"))
 }
 
-/// The span in the largest unit that divides it, for messages.
+/// Formats the duration in the largest unit that divides it, for messages.
 pub(crate) fn display(seconds: u64) -> String {
     let (letter, unit, _) = UNITS
         .into_iter()
@@ -143,18 +145,21 @@ mod tests {
                 "write it without spaces, such as `24h` or `1d12h`",
             ),
             ("-1h", "a duration cannot be negative"),
-            ("1.5h", "only whole numbers: `1h30m`, not `1.5h`"),
-            ("24", "say the unit: `24s`, `24m`, `24h` or `24d`"),
-            ("1h30", "say the unit of the last part: `1h30s`"),
-            ("h", "a number goes before `h`"),
-            ("500ms", "`ms` is no unit here: use `s`, `m`, `h` or `d`"),
+            (
+                "1.5h",
+                "only whole numbers are accepted: write `1h30m`, not `1.5h`",
+            ),
+            ("24", "add the unit: write `24s`, `24m`, `24h` or `24d`"),
+            ("1h30", "add the unit of the last part: write `1h30s`"),
+            ("h", "write a number before `h`"),
+            ("500ms", "`ms` is not a unit here: use `s`, `m`, `h` or `d`"),
             ("24H", "write `24h`"),
             ("1 week", "write `7d`"),
             ("2weeks", "write `14d`"),
             ("1w", "write `7d`"),
-            ("1w2d", "`w` is no unit here: use `s`, `m`, `h` or `d`"),
-            ("12h1d", "each unit once, the larger first: `1d12h`"),
-            ("1h1h", "each unit once, the larger first: `1d12h`"),
+            ("1w2d", "`w` is not a unit here: use `s`, `m`, `h` or `d`"),
+            ("12h1d", "write each unit once, the larger first: `1d12h`"),
+            ("1h1h", "write each unit once, the larger first: `1d12h`"),
             ("0s", "it must be more than zero"),
             ("0d0h", "it must be more than zero"),
             ("99999999999999999999s", "the number is too large"),

@@ -1,7 +1,7 @@
-//! The code of a handler: a few calls of the runtime around the body.
+//! Generates the code of a handler: a few calls of the runtime around the body.
 //!
-//! The expansion is linear. A closure around the body, or a function that the code moves to, would
-//! cost the future its `Send`, or the signature its generics.
+//! The expansion is linear. A closure around the body would cost the future its `Send`; a function
+//! that contains the body would cost the signature its generics.
 
 pub(crate) mod describe;
 mod lease;
@@ -18,12 +18,12 @@ use crate::signature::{self, Ends};
 use crate::types;
 use crate::validate::{Compared, Handle, Key, Plan};
 
-/// How long a duplicate waits if `on_conflict = "wait"` does not say: two seconds.
+/// The default of `wait`, in seconds.
 const DEFAULT_WAIT: u64 = 2;
-/// How long a record lives if `retention` does not say: a day.
+/// The default of `retention`, in seconds: one day.
 const DEFAULT_RETENTION: u64 = 86_400;
 
-/// The handler under its final signature.
+/// Generates the handler with its final signature.
 pub(crate) fn handler(
     item: &Item,
     model: &Model<'_>,
@@ -42,7 +42,8 @@ pub(crate) fn handler(
         Handle::Attempt(attempt) => lease::body(item, model, options, plan, attempt),
     };
     let marker = describe::marker(item, options);
-    // From the user's first token to the last: of a function that ends in a macro's no lint is told.
+    // The braces span the user's tokens from first to last: no lint reports on a function whose
+    // span ends in a macro's.
     let mut braces = Group::new(Delimiter::Brace, body);
     braces.set_span(item.body.span());
     quote! { #marker #(#attrs)* #vis #defaultness #sig #braces }
@@ -100,7 +101,8 @@ fn body(
     }
 }
 
-/// `unit(tx)`, underlined like the transaction's type, which is in the bound of what `tx` is.
+/// Generates `unit(tx)`, underlined like the transaction's type, since that type is in the bound of
+/// the argument.
 fn unit(source: &Ident, transaction: &Type, options: &Options, p: &TokenStream) -> TokenStream {
     let at = Ends::of(transaction);
     let of = options
@@ -108,13 +110,13 @@ fn unit(source: &Ident, transaction: &Type, options: &Options, p: &TokenStream) 
         .given_as(true)
         .map(|_| quote!(::<#transaction>));
     let open = at.open(&quote!(#p::unit));
-    // The name inside stays the user's.
+    // The name inside keeps the user's span.
     let mut call = Group::new(Delimiter::Parenthesis, source.to_token_stream());
     call.set_span(at.last.resolved_at(Span::mixed_site()));
     quote!(#open #of #call)
 }
 
-/// The assertions on `T` and `E`, underlined at the user's types.
+/// Generates the assertions on `T` and `E`, underlined at the user's types.
 fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let (ok, err) = match &model.output {
@@ -136,7 +138,7 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
     contract
 }
 
-/// What identifies the call and what a retry must repeat, one statement each.
+/// Generates the statements that identify the call and list the values that a retry must repeat.
 fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let key = match &plan.key {
@@ -168,13 +170,13 @@ fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     request
 }
 
-/// `request.field("cmd", &cmd);`, with the value underlined at the parameter's type.
+/// Generates `request.field("cmd", &cmd);`, with the value underlined at the parameter's type.
 fn field(compared: &Compared<'_>) -> TokenStream {
     let Compared { name, ty, cfgs } = compared;
     let mixed = Span::mixed_site();
     let at = Ends::of(ty);
     let text = name.unraw().to_string();
-    // One syntax context for both tokens, or they are not underlined as one.
+    // Both tokens need the same syntax context, or they are not underlined as one.
     let mut value = (*name).clone();
     value.set_span(at.last.resolved_at(name.span()));
     let borrow = Token![&](at.first.resolved_at(name.span()));
@@ -182,17 +184,17 @@ fn field(compared: &Compared<'_>) -> TokenStream {
     quote_spanned!(mixed=> #(#cfgs)* #underscored request.field(#text, #borrow #value);)
 }
 
-/// A name that says it is unused is used all the same by generated code.
+/// Returns the lint allowance for a name that starts with `_` but is used by generated code.
 fn allowance(name: &Ident) -> Option<TokenStream> {
     name.to_string()
         .starts_with('_')
         .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::used_underscore_binding)]))
 }
 
-/// `&expr`, underlined like the expression.
+/// Generates `&expr`, underlined like the expression.
 ///
-/// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`. `self` is
-/// the value itself, whatever pointer the method is called on.
+/// A tuple holds references, so that naming `cmd.payee` in it does not move it out of `cmd`. `self`
+/// is dereferenced, so the value is the same for every kind of receiver.
 fn borrowed(expr: &Expr, p: &TokenStream) -> TokenStream {
     let borrow = Token![&](Ends::of(expr).first);
     let operand = match expr {
@@ -213,10 +215,10 @@ fn borrowed(expr: &Expr, p: &TokenStream) -> TokenStream {
     quote!(#borrow #operand)
 }
 
-/// A return that is never taken: it tells the async block its type, so that a mismatch is
-/// reported at the user's expression and coercions work there.
+/// Generates a `return` that is never taken. It gives the async block its type, so that a type
+/// mismatch is reported at the user's expression and coercions work there.
 pub(crate) fn anchor(result: &Type, p: &TokenStream) -> TokenStream {
-    // The compiler says of an expression of another type that its type is inferred from here.
+    // rustc reports a mismatch as "expected because of this" at this expression.
     let never = Ends::of(result).open(&quote!(never));
     quote_spanned! {Span::mixed_site()=>
         if let #p::Some(#never) = #p::None::<#result> {
@@ -225,7 +227,7 @@ pub(crate) fn anchor(result: &Type, p: &TokenStream) -> TokenStream {
     }
 }
 
-/// The statement that gives the body its transaction under the user's pattern.
+/// Generates the statement that binds the transaction to the user's pattern for the body.
 pub(crate) fn binding(
     model: &Model<'_>,
     ty: Option<&Type>,
@@ -248,10 +250,10 @@ pub(crate) fn binding(
     )
 }
 
-/// The user's body in its own braces.
+/// Returns the user's body in braces.
 ///
-/// The braces belong to the macro, so that no lint takes them for the user's; they stand where the
-/// user's stood, so that a missing tail expression is underlined there.
+/// The braces belong to the macro, so that no lint takes them for the user's. They carry the span
+/// of the user's braces, so that a missing tail expression is underlined there.
 pub(crate) fn user_block(item: &Item) -> Group {
     let mut block = item.body.clone();
     block.set_span(item.body.span().resolved_at(Span::mixed_site()));

@@ -1,6 +1,6 @@
 //! `#[derive(Failure)]`: which variants of an error are permanent, and how they are recorded.
 //!
-//! The same stages as the attribute's: [`read`] the words, [`check`] what they say together, expand.
+//! The stages are those of the attribute: [`read`] the words, [`check`] them together, expand.
 
 mod check;
 mod expand;
@@ -14,12 +14,12 @@ use crate::args::{self, Slot};
 use crate::diagnostic::{Code, Faults};
 use crate::failure::read::Attributes;
 
-/// The derive on tokens, without a compiler around it.
+/// Runs the derive on tokens, without a compiler around it.
 pub(crate) fn derive(tokens: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let input: DeriveInput = match syn::parse2(tokens) {
         Ok(input) => input,
-        // Not ours to explain: the compiler hands over complete items only.
+        // The compiler hands over complete items only, so this error is not ours to explain.
         Err(error) => return error.into_compile_error(),
     };
     let Data::Enum(data) = &input.data else {

@@ -1,7 +1,8 @@
-//! What stands in for a handler that has faults: the final signature around the body.
+//! Generates the replacement for a handler that has faults: the final signature around the body.
 //!
-//! Callers still find the function they expect, and an editor still finds the body's types, so a
-//! fault is one message. It needs nothing of the runtime but names that are in the signature.
+//! Callers still find the function they expect, and an editor still finds the body's types, so one
+//! fault is one message. The replacement uses no names of the runtime beyond those in the
+//! signature.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -20,7 +21,7 @@ pub(crate) fn handler(item: &Item, model: &Model<'_>, options: &Options) -> Toke
     let Item {
         vis, defaultness, ..
     } = item;
-    // A cache has been refused: to run it as well would only add messages of its own.
+    // The cache attribute has been refused. Running it too would only add its own messages.
     let attrs = item.attrs.iter().filter(|attr| !is_cache(attr));
     let mixed = Span::mixed_site();
     let mut sig = signature::rewritten(item, model, options);
@@ -30,7 +31,7 @@ pub(crate) fn handler(item: &Item, model: &Model<'_>, options: &Options) -> Toke
     sig.variadic = None;
     sig.asyncness.get_or_insert(Token![async](mixed));
     let body = body(item, model, options);
-    // Beside a method there can be no type.
+    // A type cannot stand beside a method.
     let is_method = method::is_one(item, model, options);
     let marker = (!is_method).then(|| expand::describe::stand_in(item, options));
     let marker = marker.flatten();
@@ -41,14 +42,14 @@ fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     let mixed = Span::mixed_site();
     let user = expand::user_block(item);
     let option = quote_spanned!(mixed=> ::core::option::Option);
-    // What the rewritten signature no longer names.
+    // The type that the rewritten signature no longer names.
     let replaced = model.first.as_ref().filter(|first| {
         let leased = options.lease.is_given() && types::attempt(&first.typed.ty).is_some();
         leased || first.meant().is_some()
     });
     let binding = replaced.and_then(|First { typed, .. }| {
         let ty = &typed.ty;
-        // Not a diverging expression, after which the body would be dead code.
+        // A diverging expression would make the body dead code.
         let nothing = quote_spanned!(mixed=> #option::unwrap(#option::None::<#ty>));
         // The type is written out for editors that do not know the standard library.
         expand::binding(model, Some(ty), &nothing)
@@ -70,7 +71,7 @@ fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     if options.keeps_signature.given_as(true).is_some() {
         return quote_spanned!(mixed=> #block result);
     }
-    // A `Replayable` can be had only from the runtime; one that never exists can be mapped.
+    // Only the runtime can build a `Replayable`. Mapping one that never exists has the right type.
     quote_spanned! {mixed=>
         #block
         let never = #option::None::<#runtime::Replayable<()>>;
@@ -78,7 +79,7 @@ fn body(item: &Item, model: &Model<'_>, options: &Options) -> TokenStream {
     }
 }
 
-/// The result's type, if the signature was rewritten to fit it.
+/// Returns the result's type, if the signature was rewritten for it.
 fn understood<'i>(model: &Model<'i>) -> Option<&'i syn::Type> {
     match &model.output {
         Output::Alias(ty) if types::has_impl_trait(ty) => None,

@@ -1,4 +1,4 @@
-//! The function under the attribute: everything but its body is parsed, the body stays opaque.
+//! The function under the attribute. Everything but its body is parsed; the body stays opaque.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser as _};
@@ -11,11 +11,11 @@ pub(crate) struct Item {
     pub(crate) vis: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
     pub(crate) sig: Signature,
-    /// The braces and what is between them, less inner attributes (they are in `attrs`).
+    /// The braces and their content, without inner attributes (those are in `attrs`).
     pub(crate) body: Group,
 }
 
-/// Reads the item; the error for something else says what the attribute goes on.
+/// Reads the item. The error for another item says where the attribute belongs.
 pub(crate) fn parse(tokens: &TokenStream) -> syn::Result<Item> {
     match Item::read.parse2(tokens.clone()) {
         Ok(item) => item,
@@ -24,7 +24,7 @@ pub(crate) fn parse(tokens: &TokenStream) -> syn::Result<Item> {
 }
 
 impl Item {
-    /// The outer error is that of the syntax, the inner one our own.
+    /// Reads the item. The outer error is a syntax error, the inner one is a fault of ours.
     fn read(input: ParseStream) -> syn::Result<syn::Result<Self>> {
         let mut attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
@@ -52,7 +52,7 @@ impl Item {
     }
 }
 
-/// The body's braces, out of the invisible group that a `$body:block` comes in.
+/// Returns the body's braces, unwrapped from the invisible group that a `$body:block` comes in.
 fn braces(token: TokenTree) -> syn::Result<Group> {
     match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Ok(group),
@@ -86,13 +86,13 @@ fn no_function(tokens: &TokenStream, error: &syn::Error) -> syn::Error {
     }
 }
 
-/// Keywords that items other than functions begin with.
+/// The keywords that start items other than functions.
 const OTHERS: [&str; 9] = [
     "struct", "enum", "impl", "mod", "trait", "const", "static", "type", "let",
 ];
 
-/// Splits `#![..]` off the start of a body: on the function itself they mean the same, and a
-/// block inside it may not carry them.
+/// Splits `#![..]` off the start of a body. The function itself can carry them with the same
+/// meaning; a block inside it cannot.
 fn inner_attributes(body: ParseStream) -> syn::Result<(Vec<Attribute>, TokenStream)> {
     let mut attrs = body.call(Attribute::parse_inner)?;
     for attr in &mut attrs {

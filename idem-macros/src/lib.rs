@@ -1,7 +1,7 @@
 //! The attribute of idem: `#[idempotent]` makes an async command handler safe to retry.
 //!
-//! Use it through the runtime crate, which re-exports it (`use idem_runtime::idempotent;`) and whose
-//! documentation has complete programs. This page is the attribute's reference.
+//! Use it through the runtime crate, which re-exports it (`use idem_runtime::idempotent;`) and
+//! documents complete programs. This page is the attribute's reference.
 //!
 //! ```text
 //! #[idempotent(namespace = "payments", retention = "24h")]
@@ -14,13 +14,13 @@
 //! }
 //! ```
 //!
-//! # The function it becomes
+//! # The generated function
 //!
-//! The first parameter after `self` is the transaction that the body sees: `&mut` of sqlx's
-//! `Transaction`, or of an alias of it. Callers pass in its place whatever can begin a unit of work on
-//! that database: `&pool`, `&mut connection` or `&mut tx`; from within a handler `&mut *tx`. The other
-//! parameters stay as written, patterns, `#[cfg]`s and all. The result is a `Result<T, E>` under any
-//! alias, and callers get `Result<Replayable<T>, E>`:
+//! The first parameter after `self` is the transaction for the body: `&mut` of sqlx's
+//! `Transaction`, or of an alias of it. In its place, callers pass any value that can begin a unit
+//! of work on that database: `&pool`, `&mut connection` or `&mut tx`; within a handler, `&mut *tx`.
+//! The other parameters stay as written, with their patterns and `#[cfg]`s. The handler returns a
+//! `Result<T, E>` or an alias of it, and callers get `Result<Replayable<T>, E>`:
 //!
 //! ```text
 //! async fn create_payment(
@@ -30,29 +30,29 @@
 //! ) -> Result<Replayable<Payment>, PaymentError>
 //! ```
 //!
-//! `T` must be `Serialize + DeserializeOwned`, `E` must be `From<idem_runtime::Error>`, and for the
-//! future to be `Send` both must be. Free functions and methods with any receiver, generics,
-//! lifetimes, `impl Trait` arguments, `?` and early `return` work as without the attribute. The body
-//! is passed on as it is, and lints see it as the user's own.
+//! `T` must be `Serialize + DeserializeOwned`, and `E` must be `From<idem_runtime::Error>`. For the
+//! future to be `Send`, both must be `Send`. Free functions, methods with any receiver, generics,
+//! lifetimes, `impl Trait` arguments, `?` and early `return` work as they do without the attribute.
+//! The body is passed on unchanged, and lints treat it as the user's own.
 //!
-//! The transaction's parameter keeps its name, so that attributes beside this one can name it:
-//! `#[tracing::instrument(skip(tx))]`. It being an `impl Trait` argument, two things are as with any
-//! function that has one: generic parameters can still be named at a call, and a result of `impl Trait`
-//! cannot say `use<..>`.
+//! The transaction's parameter keeps its name, so that other attributes can name it:
+//! `#[tracing::instrument(skip(tx))]`. Its type becomes an `impl Trait` argument, with the two
+//! consequences that this has in any function: generic parameters can still be named at a call, and
+//! a result of `impl Trait` cannot use `use<..>`.
 //!
 #![doc = include_str!("reference.md")]
 //!
 //! # Errors at compile time
 //!
-//! Every error carries a code, stands at the token at fault and says what to type. All independent
-//! ones are reported at once, and a faulty handler still has its final signature, so that its callers
-//! compile and editors keep completing in its body.
+//! Every error has a code, underlines the faulty token and says what to type. All independent
+//! errors are reported at once. A faulty handler still gets its final signature, so that its
+//! callers compile and editors keep completing in its body.
 //!
 //! | code | fault |
 //! |---|---|
 //! | `IDEM001` | the function is not `async` |
 //! | `IDEM002` | there is no return type |
-//! | `IDEM003` | the return type is no `Result` |
+//! | `IDEM003` | the return type is not a `Result` |
 //! | `IDEM004` | the recorded result holds a reference |
 //! | `IDEM005` | the first parameter is not the transaction |
 //! | `IDEM006` | the transaction's lifetime is written `'static` |
@@ -60,27 +60,27 @@
 //! | `IDEM008` | there are two keys |
 //! | `IDEM009` | the function is `const`, `unsafe`, `extern` or variadic |
 //! | `IDEM010` | `#[async_trait]` has rewritten the method |
-//! | `IDEM011` | a caching attribute stands beside this one |
+//! | `IDEM011` | a caching attribute is beside this one |
 //! | `IDEM012` | the item is not a function with a body |
 //! | `IDEM013` | the first parameter of a leased handler is not the attempt |
 //! | `IDEM014` | a leased handler borrows from its caller |
-//! | `IDEM015` | a method does not say its operation |
+//! | `IDEM015` | a method does not name its operation |
 //! | `IDEM016` | a receiver is neither compared nor skipped |
 //! | `IDEM017` | a type or const parameter is neither compared nor skipped |
 //! | `IDEM018` | a compared parameter is a set without an order |
 //! | `IDEM021` | there is no such option |
 //! | `IDEM022` | an option is given twice |
-//! | `IDEM023` | an option is not written as it must be |
+//! | `IDEM023` | an option has the wrong syntax |
 //! | `IDEM024` | an option has no such value |
 //! | `IDEM025` | the namespace is missing |
 //! | `IDEM026` | the namespace breaks its rule |
 //! | `IDEM027` | the operation's name breaks its rule |
 //! | `IDEM028` | the table's name breaks its rule |
-//! | `IDEM029` | a duration is zero, too long or not one |
-//! | `IDEM030` | `skip` names what is not compared anyway |
+//! | `IDEM029` | a duration is zero, too long or not a duration |
+//! | `IDEM030` | `skip` names a value that is not compared anyway |
 //! | `IDEM031` | two options contradict each other |
 //! | `IDEM032` | a key, a scope or a fingerprint is a literal |
-//! | `IDEM033` | a marker is on a method, or its operation is no literal |
+//! | `IDEM033` | a marker is on a method, or its operation is not a literal |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |
 //! | `IDEM043` | the variant for replayed failures holds something else |
@@ -91,8 +91,8 @@
 //! | `IDEM048` | no variant is permanent |
 //! | `IDEM049` | a field of a permanent variant holds a reference |
 //!
-//! `docs/diagnostics.md` in the repository shows each: the wrong code, the message, the reason and the
-//! right code.
+//! `docs/diagnostics.md` in the repository shows the wrong code, the message, the reason and the
+//! right code for each.
 
 mod args;
 mod diagnostic;
@@ -131,7 +131,7 @@ use crate::model::Model;
 /// }
 /// ```
 ///
-/// The [crate's page](crate) shows the function that it becomes and lists the errors at compile time.
+/// The [crate's page](crate) shows the generated function and lists the errors at compile time.
 ///
 #[doc = include_str!("reference.md")]
 #[proc_macro_attribute]
@@ -139,8 +139,8 @@ pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments.into(), &item.into()).into()
 }
 
-/// Implements `Failure` for an error enum: which of its variants are permanent, and how a handler with
-/// `failures = "record"` records and replays them.
+/// Implements `Failure` for an error enum. It says which variants are permanent, and how a handler
+/// with `failures = "record"` records and replays them.
 ///
 /// ```text
 /// #[derive(Debug, thiserror::Error, Failure)]
@@ -163,23 +163,24 @@ pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// | on a variant | meaning |
 /// |---|---|
-/// | `permanent` | no retry can mend it: it is recorded, and every retry gets it back |
-/// | `class = "…"` | its name in the record, 1-255 characters; without it, the variant's. Renaming a variant without keeping its class makes the failures recorded before come back in the `replayed` variant |
-/// | `replayed` | required, once: what a recorded failure comes back in whose class this build does not know, or whose fields it cannot read. It holds a `StoredFailure`, and is permanent as what it holds |
-/// | `database` | beside `permanent`: although the variant holds a database error. Its fields are not recorded, so that it comes back in the `replayed` variant, with message and cause |
+/// | `permanent` | no retry can fix it: it is recorded, and every retry gets it back |
+/// | `class = "…"` | the variant's name in the record, 1-255 characters; the default is the name in the code. If a variant is renamed without keeping its class, failures recorded before come back in the `replayed` variant |
+/// | `replayed` | required, once: a recorded failure comes back in this variant if this build does not know its class or cannot read its fields. The variant holds a `StoredFailure` and is itself permanent |
+/// | `database` | beside `permanent`: allows a variant that holds a database error. Its fields are not recorded, so it comes back in the `replayed` variant, with message and cause |
 ///
-/// On the enum, `#[failure(crate = path)]` says where the runtime is, if it was renamed.
+/// On the enum, `#[failure(crate = path)]` gives the path of the runtime if it was renamed.
 ///
-/// The record keeps the error's message (`Display`), the message of its `source()`, and the fields as
-/// JSON: by name, or as a list if they have none. A field that the record lacks is read as `null`, so an
-/// `Option` may be added. Fields of permanent variants must be `Serialize + DeserializeOwned`, and the
-/// enum must be a `std::error::Error`. With type parameters, this is asked where the type is used.
+/// The record keeps the error's message (`Display`), the message of its `source()`, and the fields
+/// as JSON: an object by name, or a list if the fields have no names. A field that the record lacks
+/// is read as `null`, so an `Option` field may be added later. Fields of permanent variants must be
+/// `Serialize + DeserializeOwned`, and the enum must be a `std::error::Error`. If the enum has type
+/// parameters, these bounds are checked where the type is used.
 #[proc_macro_derive(Failure, attributes(failure))]
 pub fn derive_failure(item: TokenStream) -> TokenStream {
     failure::derive(item.into()).into()
 }
 
-/// The attribute on tokens, without a compiler around it.
+/// Runs the attribute on tokens, without a compiler around it.
 fn expand(arguments: TokenStream2, tokens: &TokenStream2) -> TokenStream2 {
     let mut faults = Faults::default();
     let options = args::parse(arguments, &mut faults);
@@ -206,7 +207,7 @@ fn expand(arguments: TokenStream2, tokens: &TokenStream2) -> TokenStream2 {
     }
 }
 
-/// An item that cannot be a handler: as it was, with the one error that says so.
+/// Returns an item that cannot be a handler unchanged, with the one error that says so.
 fn alone(error: syn::Error, tokens: &TokenStream2) -> TokenStream2 {
     let mut faults = Faults::default();
     faults.absorb(error);

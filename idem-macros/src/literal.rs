@@ -1,6 +1,7 @@
 //! The rules for names that are literals in the attribute.
 //!
-//! The runtime's constructors enforce the same rules; here they have a span and say what to type.
+//! The runtime's constructors enforce the same rules. Here a fault has a span and says what to
+//! type.
 
 use syn::LitStr;
 
@@ -34,13 +35,13 @@ pub(crate) fn namespace(literal: &LitStr) -> syn::Result<String> {
     Err(fault(Code::Namespace, literal, complaint))
 }
 
-/// Checks an operation's name: 1 to 255 characters, none of them a control character.
+/// Checks an operation's name: 1 to 255 characters, no control characters.
 pub(crate) fn operation(literal: &LitStr) -> syn::Result<String> {
     let blank = "the operation's name is blank: leave the option out to use the function's name";
     title(Code::OperationName, "an operation's name", blank, literal)
 }
 
-/// Checks the class of a failure, by the same rule.
+/// Checks the class of a failure by the same rule.
 pub(crate) fn class(literal: &LitStr) -> syn::Result<String> {
     let blank = "the class is blank: leave the option out to use the variant's name";
     title(Code::Class, "a class", blank, literal)
@@ -52,23 +53,27 @@ fn title(code: Code, what: &str, blank: &str, literal: &LitStr) -> syn::Result<S
     let complaint = if text.trim().is_empty() {
         blank.to_owned()
     } else if text.trim() != text {
-        format!("{what} has no space around it: write `{}`", text.trim())
+        format!(
+            "{what} cannot start or end with a space: write `{}`",
+            text.trim()
+        )
     } else if length > 255 {
         format!("{what} has at most 255 characters, this one {length}")
     } else if let Some(wrong) = text.chars().find(|c| c.is_control()) {
-        format!("{what} has no control characters, this one has {wrong:?}")
+        format!("{what} cannot contain a control character, this one contains {wrong:?}")
     } else {
         return Ok(text);
     };
     Err(fault(code, literal, complaint))
 }
 
-/// The longest identifier of a database, in bytes.
+/// The maximum length of a database identifier, in bytes.
 const IDENTIFIER_MAX: usize = 63;
-/// The longest table's name: of a longer one the names of the indexes, cut, would be one.
+/// The maximum length of a table's name, in bytes. The names of a longer table's indexes would be
+/// truncated to the same name.
 const TABLE_MAX: usize = 61;
 
-/// Checks a table's name: an identifier in lower case, a schema before it if need be.
+/// Checks a table's name: a lower-case identifier, with an optional schema before it.
 pub(crate) fn table(literal: &LitStr) -> syn::Result<String> {
     let text = literal.value();
     let parts: Vec<&str> = text.split('.').collect();
@@ -78,7 +83,7 @@ pub(crate) fn table(literal: &LitStr) -> syn::Result<String> {
         let long = parts.last().filter(|name| name.len() > TABLE_MAX);
         let long = long.map(|name| {
             format!(
-                "a table's name has at most 61 bytes, or the names of its indexes, cut at 63, would be one; `{name}` has {}",
+                "a table's name has at most 61 bytes, or the names of its indexes would be truncated to the same 63 bytes; `{name}` has {}",
                 name.len()
             )
         });
@@ -116,12 +121,12 @@ fn identifier(part: &str) -> Option<String> {
     })
 }
 
-/// Checks a duration with an upper limit; in seconds.
+/// Checks a duration against an upper limit. Returns it in seconds.
 pub(crate) fn duration(option: &str, literal: &LitStr, limit: u64) -> syn::Result<u64> {
     let text = literal.value();
     let complaint = match duration::parse(&text) {
         Ok(seconds) if seconds <= limit => return Ok(seconds),
-        Ok(_) => format!("it is at most `{}`", duration::display(limit)),
+        Ok(_) => format!("it can be at most `{}`", duration::display(limit)),
         Err(help) => help,
     };
     Err(fault(

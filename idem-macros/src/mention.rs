@@ -1,4 +1,4 @@
-//! Whether a name is used in an expression or a type, as far as the tokens tell.
+//! Whether a name is used in an expression or a type, as far as tokens can show.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -7,7 +7,8 @@ use syn::{Expr, GenericArgument, Ident, Type};
 use crate::model::same;
 use crate::types;
 
-/// Whether an expression uses a name as a variable or a type, and not only as a field or a method.
+/// Returns whether an expression uses a name as a variable or a type, not only as a field or a
+/// method.
 pub(crate) fn mentions(tokens: TokenStream, name: &Ident) -> bool {
     let mut after_point = false;
     tokens.into_iter().any(|token| {
@@ -32,7 +33,7 @@ fn interpolates(literal: &str, name: &Ident) -> bool {
         })
 }
 
-/// Whether an expression consists of a name, or is a tuple with such a part.
+/// Returns whether an expression is a name, or a tuple with that name as a part.
 pub(crate) fn consists_of(expr: &Expr, name: &Ident) -> bool {
     match expr {
         Expr::Group(group) => consists_of(&group.expr, name),
@@ -44,9 +45,10 @@ pub(crate) fn consists_of(expr: &Expr, name: &Ident) -> bool {
     }
 }
 
-/// Whether a type says what a generic parameter is.
+/// Returns whether a type determines a generic parameter.
 ///
-/// `T::Item` does not: two types may have the same. Nor does `PhantomData<T>`, which holds nothing.
+/// `T::Item` does not: two types may have the same item. Neither does `PhantomData<T>`, which holds
+/// nothing.
 pub(crate) fn determines(ty: &Type, parameter: &Ident) -> bool {
     match ty {
         Type::Path(path) if path.qself.is_none() && path.path.is_ident(parameter) => true,
@@ -66,7 +68,7 @@ pub(crate) fn determines(ty: &Type, parameter: &Ident) -> bool {
         Type::Reference(reference) => determines(&reference.elem, parameter),
         Type::Slice(slice) => determines(&slice.elem, parameter),
         Type::Tuple(tuple) => tuple.elems.iter().any(|ty| determines(ty, parameter)),
-        // Bounds, and types out of macros.
+        // Bounds, and types from macros.
         other => mentions(other.to_token_stream(), parameter),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a function stands in an `impl` or a trait, as far as it shows.
+//! Whether a function stands in an `impl` or a trait, as far as its tokens can show.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -8,13 +8,13 @@ use crate::args::{Fingerprint, Key, Options};
 use crate::item::Item;
 use crate::model::Model;
 
-/// Whether the function is surely a method or an associated function.
+/// Returns whether the function is certainly a method or an associated function.
 ///
-/// One without a receiver that does not use `Self` looks like a free function and cannot be told from one.
+/// A function without a receiver that does not use `Self` cannot be told from a free function.
 pub(crate) fn is_one(item: &Item, model: &Model<'_>, options: &Options) -> bool {
     model.receiver.is_some()
         || item.defaultness.is_some()
-        // A leased handler has no signature to keep, which is a fault of its own.
+        // A leased handler cannot keep its signature; that is a separate fault.
         || options.keeps_signature.given_as(true).is_some() && !options.lease.is_given()
         || uses_self(item.sig.to_token_stream())
         || uses_self(item.body.to_token_stream())
@@ -37,7 +37,7 @@ fn options_use_self(options: &Options) -> bool {
     all.any(|expr| uses_self(expr.to_token_stream()))
 }
 
-/// Whether `Self` is named, and not by an item inside the body that has a `Self` of its own.
+/// Returns whether `Self` is named, other than by an item inside the body that has its own `Self`.
 fn uses_self(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -67,7 +67,8 @@ fn ends_item(token: &TokenTree) -> bool {
     }
 }
 
-/// Whether the signature uses a lifetime that it does not declare: only an `impl` can have.
+/// Returns whether the signature uses a lifetime that it does not declare; only an `impl` allows
+/// that.
 fn has_foreign_lifetime(sig: &Signature) -> bool {
     let declared = sig
         .generics
@@ -84,7 +85,7 @@ fn has_foreign_lifetime(sig: &Signature) -> bool {
     used.iter().any(|lifetime| !declared.contains(lifetime))
 }
 
-/// The lifetimes that are used; those that a `for<..>` declares are added to the declared ones.
+/// Collects the lifetimes that are used. Adds the lifetimes of each `for<..>` to the declared ones.
 fn lifetimes(tokens: TokenStream, declared: &mut Vec<String>, used: &mut Vec<String>) {
     let mut tokens = tokens.into_iter();
     let mut binder = false;

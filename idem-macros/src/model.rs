@@ -1,4 +1,4 @@
-//! What the signature says: the transaction, the parameters, the result.
+//! The parts of the signature: the transaction, the parameters, the result.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
@@ -12,9 +12,9 @@ use crate::pattern;
 use crate::types::{self, KeyShape};
 
 pub(crate) struct Model<'i> {
-    /// `self`, in whatever form.
+    /// `self`, in any form.
     pub(crate) receiver: Option<&'i Receiver>,
-    /// The names of type and const parameters.
+    /// The names of the type and const parameters.
     pub(crate) generics: Vec<&'i Ident>,
     /// The first parameter after `self`.
     pub(crate) first: Option<First<'i>>,
@@ -25,7 +25,7 @@ pub(crate) struct Model<'i> {
 
 /// The parameter that must be the transaction.
 pub(crate) struct First<'i> {
-    /// Its place in the signature.
+    /// Its index in the signature.
     pub(crate) index: usize,
     pub(crate) typed: &'i PatType,
     /// The reference, if it is a mutable one.
@@ -36,7 +36,7 @@ pub(crate) struct First<'i> {
 pub(crate) struct Param<'i> {
     pub(crate) typed: &'i PatType,
     pub(crate) names: Vec<&'i Ident>,
-    /// Whether the type is the library's key.
+    /// Set if the type is the library's key.
     pub(crate) key: Option<KeyShape>,
 }
 
@@ -44,15 +44,15 @@ pub(crate) struct Param<'i> {
 pub(crate) enum Output<'i> {
     /// There is no arrow.
     Missing,
-    /// `Result<T, ..>` in so many letters.
+    /// Spelled `Result<T, ..>`.
     Result {
         ty: &'i Type,
         ok: &'i Type,
         err: Option<&'i Type>,
     },
-    /// Perhaps an alias of `Result`: the trait will tell.
+    /// Possibly an alias of `Result`; the trait bound decides.
     Alias(&'i Type),
-    /// No `Result` under any alias.
+    /// Certainly not a `Result`.
     Other(&'i Type),
 }
 
@@ -100,7 +100,7 @@ impl<'i> Model<'i> {
         }
     }
 
-    /// Every name that a parameter after the first binds.
+    /// Returns every name that a parameter after the first binds.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'i Ident> {
         self.rest
             .iter()
@@ -109,12 +109,12 @@ impl<'i> Model<'i> {
 }
 
 impl<'i> First<'i> {
-    /// The transaction's type, if the parameter is a mutable reference.
+    /// Returns the transaction's type, if the parameter is a mutable reference.
     pub(crate) fn transaction(&self) -> Option<&'i Type> {
         self.reference.map(|reference| &*reference.elem)
     }
 
-    /// The transaction's type also if it is taken otherwise than by mutable reference.
+    /// Returns the transaction's type, also if the parameter is not a mutable reference.
     pub(crate) fn meant(&self) -> Option<&'i Type> {
         self.transaction().or_else(|| {
             let inner = match types::bare(&self.typed.ty) {
@@ -128,7 +128,7 @@ impl<'i> First<'i> {
 }
 
 impl Param<'_> {
-    /// The parameter's name, if its pattern is just that.
+    /// Returns the parameter's name, if its pattern is a plain name.
     pub(crate) fn plain_name(&self) -> Option<&Ident> {
         match &*self.typed.pat {
             Pat::Ident(binding) if binding.subpat.is_none() => Some(&binding.ident),
@@ -163,7 +163,7 @@ impl<'i> Output<'i> {
         }
     }
 
-    /// The type as written, if it may be a `Result`.
+    /// Returns the type as written, if it may be a `Result`.
     pub(crate) fn result(&self) -> Option<&'i Type> {
         match self {
             Self::Result { ty, .. } | Self::Alias(ty) => Some(ty),
@@ -172,14 +172,15 @@ impl<'i> Output<'i> {
     }
 }
 
-/// Names of the standard library that are no `Result` wherever they come from.
+/// The names of standard types that are never a `Result`.
 const NOT_RESULTS: [&str; 26] = [
     "Option", "Vec", "String", "Box", "Arc", "Rc", "Cow", "HashMap", "BTreeMap", "str", "bool",
     "char", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
     "f32", "f64",
 ];
 
-/// The `#[cfg]` attributes among `attrs`, to be repeated wherever the parameter is used.
+/// Returns the `#[cfg]` attributes among `attrs`, which are repeated wherever the parameter is
+/// used.
 pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
     attrs
         .iter()
@@ -187,17 +188,17 @@ pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
         .collect()
 }
 
-/// Whether two names are the same, `r#type` and `type` included.
+/// Returns whether two names are the same; `r#type` equals `type`.
 pub(crate) fn same(a: &Ident, b: &Ident) -> bool {
     a.unraw() == b.unraw()
 }
 
-/// The tokens of a type as a person would write them in a message.
+/// Formats the tokens of a type for a message, as a person would write them.
 pub(crate) fn shown(ty: &Type) -> String {
     spaced(&ty.to_token_stream())
 }
 
-/// Token text without the spaces that the printer puts around punctuation.
+/// Formats tokens without the spaces that the printer puts around punctuation.
 fn spaced(tokens: &TokenStream) -> String {
     let mut text = tokens.to_string();
     for (wide, tight) in [

@@ -1,8 +1,9 @@
 //! The name that was probably meant.
 
-/// The candidate fewest edits away from `name`, if it is near enough to be a slip of the hand.
+/// Returns the candidate with the fewest edits from `name`, if it is near enough to be a typing
+/// error.
 ///
-/// A third of the longer word may differ; at the same distance the earlier candidate wins.
+/// At most a third of the longer word may differ. At the same distance the earlier candidate wins.
 pub(crate) fn nearest<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -15,7 +16,7 @@ pub(crate) fn nearest<'c>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+/// Counts the insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
 fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

@@ -2,7 +2,7 @@
 
 use syn::{Ident, Pat};
 
-/// The names in the order in which they stand in the pattern.
+/// Returns the names in the order in which the pattern binds them.
 pub(crate) fn names(pat: &Pat) -> Vec<&Ident> {
     let mut names = Vec::new();
     collect(pat, &mut names);

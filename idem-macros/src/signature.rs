@@ -1,4 +1,4 @@
-//! The signature that callers see. It is the same whether or not the handler has faults.
+//! The signature that callers see. It is the same for a handler with faults and one without.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -11,10 +11,11 @@ use crate::item::Item;
 use crate::model::{Model, Output};
 use crate::types;
 
-/// The name of the parameter that the caller begins the unit of work from: the user's own, so that
-/// attributes beside this one can name it.
+/// Returns the name of the parameter from which the unit of work begins. It is the user's own name,
+/// so that other attributes can name it.
 ///
-/// Without one it is `db`, whose span keeps it apart from whatever the user calls so.
+/// If the user's pattern has no name, it is `db`. Its span keeps it apart from a `db` of the
+/// user's.
 pub(crate) fn source(model: &Model<'_>) -> Ident {
     match model.first.as_ref().map(|first| &*first.typed.pat) {
         Some(Pat::Ident(binding)) if binding.by_ref.is_none() && binding.subpat.is_none() => {
@@ -24,7 +25,8 @@ pub(crate) fn source(model: &Model<'_>) -> Ident {
     }
 }
 
-/// The signature with the transaction and the result replaced, as far as they are understood.
+/// Returns the signature with the transaction and the result replaced, as far as they are
+/// understood.
 pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Signature {
     let mut sig = item.sig.clone();
     let keep = options.keeps_signature.given_as(true).is_some();
@@ -56,7 +58,7 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
     sig
 }
 
-/// `impl Begin<'_, Tx>`, with the lifetime of the reference that it stands for.
+/// Returns `impl Begin<'_, Tx>`, with the lifetime of the reference that it replaces.
 fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>) -> Type {
     let at = Ends::of(transaction);
     let lifetime = lifetime.map_or_else(|| at.open(&quote!('_)), ToTokens::to_token_stream);
@@ -65,7 +67,7 @@ fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>)
     Type::Verbatim(quote!(#open #lifetime, #transaction #close))
 }
 
-/// `impl LeaseSource`: whatever can keep a lease.
+/// Returns `impl LeaseSource`, the bound for a database handle that can hold a lease.
 fn lease_source(runtime: &TokenStream, attempt: &Type) -> Type {
     let at = Ends::of(attempt);
     Type::Verbatim(at.open(&quote!(impl #runtime::LeaseSource)))
@@ -95,7 +97,7 @@ fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
     }
 }
 
-/// The place of `T` in `Result<T, E>`.
+/// Returns the `T` of `Result<T, E>`.
 fn first_argument(ty: &mut Type) -> Option<&mut Type> {
     match ty {
         Type::Group(group) => first_argument(&mut group.elem),
@@ -138,12 +140,14 @@ impl Ends {
         Self { first, last }
     }
 
-    /// Generated tokens that stand where the syntax begins, and resolve where the macro is defined.
+    /// Returns generated tokens with the span where the syntax begins, resolved where the macro is
+    /// defined.
     pub(crate) fn open(self, tokens: &TokenStream) -> TokenStream {
         located(tokens, self.first)
     }
 
-    /// The same where it ends.
+    /// Returns generated tokens with the span where the syntax ends, resolved where the macro is
+    /// defined.
     pub(crate) fn close(self, tokens: &TokenStream) -> TokenStream {
         located(tokens, self.last)
     }

@@ -1,4 +1,4 @@
-//! The attribute on tokens: what it reports, and what it expands to.
+//! The attribute on tokens: the faults it reports and its expansion.
 
 mod failure;
 mod half_typed;
@@ -11,13 +11,13 @@ mod snapshots;
 use proc_macro2::TokenStream;
 use syn2::spanned::Spanned as _;
 
-/// What came out of the attribute, read as Rust.
+/// The attribute's output, parsed as Rust.
 struct Expansion {
     errors: Vec<String>,
     items: Vec<syn2::Item>,
 }
 
-/// Applies the attribute; panics if the output is no Rust.
+/// Applies the attribute. Panics if the output is not Rust.
 fn apply(arguments: &str, item: &str) -> Expansion {
     let arguments: TokenStream = arguments.parse().expect("tokens");
     let item: TokenStream = item.parse().expect("tokens");
@@ -43,7 +43,7 @@ fn read(tokens: TokenStream) -> Expansion {
 }
 
 impl Expansion {
-    /// The codes of the faults, in the order in which they are reported.
+    /// Returns the codes of the faults, in the order in which they are reported.
     fn codes(&self) -> Vec<&str> {
         self.errors
             .iter()
@@ -57,7 +57,7 @@ impl Expansion {
             .collect()
     }
 
-    /// The expansion as a person would format it.
+    /// Formats the expansion as a person would.
     fn pretty(self) -> String {
         prettyplease::unparse(&syn2::File {
             shebang: None,
@@ -70,7 +70,7 @@ impl Expansion {
 /// A handler without faults.
 const HANDLER: &str = "async fn pay(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &Pay) -> Result<Paid, PayError> { body }";
 
-/// Applies the attribute and expects these faults, and the handler all the same.
+/// Applies the attribute. Expects these faults, and the handler in spite of them.
 #[track_caller]
 fn reports(arguments: &str, item: &str, codes: &[&str]) -> Vec<String> {
     let expansion = apply(arguments, item);

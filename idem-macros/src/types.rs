@@ -1,9 +1,9 @@
-//! What the spelling of a type tells.
+//! What a type's spelling shows.
 
 use quote::ToTokens as _;
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Token, Type};
 
-/// The type inside invisible groups and parentheses.
+/// Returns the type inside invisible groups and parentheses.
 pub(crate) fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),
@@ -12,7 +12,7 @@ pub(crate) fn bare(ty: &Type) -> &Type {
     }
 }
 
-/// The last segment of a type that is a path.
+/// Returns the last segment of a type that is a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match bare(ty) {
         Type::Path(path) => path.path.segments.last(),
@@ -20,7 +20,7 @@ pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
-/// The name of a type that is a path, without the way to it.
+/// Returns the name of a type that is a path, without its qualifiers.
 pub(crate) fn name(ty: &Type) -> Option<&Ident> {
     last_segment(ty).map(|segment| &segment.ident)
 }
@@ -41,7 +41,7 @@ pub(crate) fn type_arguments(segment: &PathSegment) -> impl Iterator<Item = &Typ
     })
 }
 
-/// The type behind `&`, if that is `Attempt`.
+/// Returns the type behind `&`, if it is `Attempt`.
 pub(crate) fn attempt(ty: &Type) -> Option<&Type> {
     match bare(ty) {
         Type::Reference(reference) if reference.mutability.is_none() => {
@@ -52,12 +52,13 @@ pub(crate) fn attempt(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// The first reference in a type: in a stored value it could never be read back.
+/// Returns the first reference in a type. A stored value that contains one could never be read
+/// back.
 pub(crate) fn reference(ty: &Type) -> Option<&Type> {
     find(ty, &|ty| matches!(ty, Type::Reference(_)))
 }
 
-/// The first part of a type that borrows for less than the program's life.
+/// Returns the first part of a type that borrows for less than `'static`.
 pub(crate) fn borrow(ty: &Type) -> Option<&Type> {
     let short = |lifetime: &Lifetime| lifetime.ident != "static";
     find(ty, &|ty| match ty {
@@ -69,7 +70,7 @@ pub(crate) fn borrow(ty: &Type) -> Option<&Type> {
     })
 }
 
-/// The first part of a type that is a set without an order, by its name.
+/// Returns the first part of a type that is, by its name, a set without an order.
 pub(crate) fn unordered_set(ty: &Type) -> Option<&Type> {
     let is_set = |name: &Ident| {
         let name = name.to_string();
@@ -78,7 +79,7 @@ pub(crate) fn unordered_set(ty: &Type) -> Option<&Type> {
     find(ty, &|ty| name(ty).is_some_and(is_set))
 }
 
-/// The first part of a type that is of a kind, outermost first.
+/// Returns the first part of a type that satisfies `kind`, outermost first.
 fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
     if kind(ty) {
         return Some(ty);
@@ -90,7 +91,7 @@ fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
         Type::Array(array) => find(&array.elem, kind),
         Type::Slice(slice) => find(&slice.elem, kind),
         Type::Tuple(tuple) => tuple.elems.iter().find_map(|ty| find(ty, kind)),
-        // A phantom stores nothing.
+        // `PhantomData` stores nothing.
         Type::Path(_) if name(ty).is_some_and(|name| name == "PhantomData") => None,
         Type::Path(path) => path
             .path
@@ -102,14 +103,14 @@ fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
     }
 }
 
-/// The type with `_` for every `impl Trait`, as it may stand on a local variable.
+/// Returns the type with `_` for every `impl Trait`, as a local variable's type allows.
 pub(crate) fn inferred(ty: &Type) -> Type {
     let mut ty = ty.clone();
     infer(&mut ty);
     ty
 }
 
-/// Whether an `impl Trait` stands somewhere in the type.
+/// Returns whether the type contains an `impl Trait`.
 pub(crate) fn has_impl_trait(ty: &Type) -> bool {
     infer(&mut ty.clone())
 }
@@ -147,7 +148,7 @@ fn infer(ty: &mut Type) -> bool {
     }
 }
 
-/// The optionality of a parameter that is a key, or `None` if its type says nothing of keys.
+/// Returns whether a key parameter is optional, or `None` if its type is not a key.
 pub(crate) fn key_shape(ty: &Type) -> Option<KeyShape> {
     match ty {
         Type::Group(group) => key_shape(&group.elem),

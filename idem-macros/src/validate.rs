@@ -1,4 +1,4 @@
-//! The rules that concern more than one token: what the handler and its options say together.
+//! The rules that concern more than one token: the handler and its options taken together.
 
 mod identity;
 mod key;
@@ -17,17 +17,17 @@ use crate::types;
 
 pub(crate) use self::signature::{is_async_trait, is_cache};
 
-/// What is known of a handler without faults.
+/// A handler without faults.
 pub(crate) struct Plan<'i> {
     pub(crate) handle: Handle<'i>,
     /// The type of the handler's own result.
     pub(crate) result: &'i Type,
     pub(crate) key: Key<'i>,
-    /// The values that a retry must repeat; nothing with `fingerprint = ..`.
+    /// The values that a retry must repeat; empty with `fingerprint = ..`.
     pub(crate) compared: Vec<Compared<'i>>,
 }
 
-/// What the body gets first, by its type behind the reference.
+/// The first value that the body gets; holds the type behind its reference.
 pub(crate) enum Handle<'i> {
     Transaction(&'i Type),
     /// Lease mode.
@@ -40,14 +40,14 @@ pub(crate) enum Key<'i> {
     Natural(&'i [Expr]),
 }
 
-/// A name that is compared, with the type of its parameter to underline.
+/// A compared name, with the type of its parameter for underlining.
 pub(crate) struct Compared<'i> {
     pub(crate) name: &'i Ident,
     pub(crate) ty: &'i Type,
     pub(crate) cfgs: Vec<&'i Attribute>,
 }
 
-/// Reports whatever is at fault; `None` if the handler cannot be expanded.
+/// Reports all faults. Returns `None` if the handler cannot be expanded.
 pub(crate) fn plan<'i>(
     item: &'i Item,
     model: &'i Model<'i>,
@@ -77,7 +77,7 @@ pub(crate) fn plan<'i>(
     })
 }
 
-/// The names that parameters bind, less the key and what is skipped.
+/// Returns the names that parameters bind, without the key and the skipped names.
 fn compared<'i>(
     model: &'i Model<'i>,
     options: &Options,
@@ -118,13 +118,13 @@ fn compared<'i>(
         .collect()
 }
 
-/// Whether a name in `skip` is that of the receiver or of a type or const parameter.
+/// Returns whether a name in `skip` is the receiver's or that of a type or const parameter.
 fn stands_for_no_value(model: &Model<'_>, name: &Ident) -> bool {
     name == "self" && model.receiver.is_some()
         || model.generics.iter().any(|generic| same(generic, name))
 }
 
-/// Why a name in `skip` changes nothing.
+/// Returns why a name in `skip` has no effect.
 fn misplaced(name: &Ident, model: &Model<'_>, leaves: &[&Ident]) -> Option<String> {
     if leaves.iter().any(|left| same(left, name)) {
         return Some(format!(

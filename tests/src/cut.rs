@@ -1,25 +1,25 @@
-//! A future dropped at one of its awaits.
+//! Drops a future at one of its awaits.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// When a future is dropped.
+/// The moment at which a future is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// As soon as it has asked for something.
+    /// After it has sent a request.
     Asked,
-    /// When the answer is there and has not been looked at.
+    /// After the answer has arrived and before the future is polled again.
     Answered,
 }
 
 /// Both moments.
 pub const CUTS: [Cut; 2] = [Cut::Asked, Cut::Answered];
 
-/// More awaits than any call has; so many mean that a call never ends.
+/// More awaits than any call has. A future that reaches this number never ends.
 pub const MANY: usize = 10_000;
 
-/// Polls a future `polls` times and then drops it; its output if it has ended by then.
+/// Polls a future `polls` times and then drops it. Returns its output if it has ended by then.
 pub async fn cut<F: Future>(future: F, polls: usize, cut: Cut) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;

@@ -1,7 +1,7 @@
-//! Places where a body stops until its test lets it go on.
+//! Places where a body stops until its test lets it continue.
 //!
-//! A handler calls [`pass`]; a test that wants it to stop there puts up a [`Gate`] first. Without a
-//! gate nothing stops. Places are named by key, and keys are fresh for each test.
+//! A handler calls [`pass`]. A test that wants it to stop there first creates a [`Gate`]; without
+//! one, nothing stops. Gates are named by key, and keys are fresh for each test.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -14,14 +14,14 @@ type Gates = HashMap<(String, Place), Arc<Posts>>;
 
 static GATES: LazyLock<Mutex<Gates>> = LazyLock::new(Mutex::default);
 
-/// Where in the body of a payment.
+/// A place in the body of a payment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Place {
     /// Before its first statement.
     BeforeWrite,
     /// After the payment is written.
     AfterWrite,
-    /// At the very end of a body that does more.
+    /// At the very end of a body that does more than pay.
     Last,
 }
 
@@ -31,7 +31,7 @@ struct Posts {
     leave: Semaphore,
 }
 
-/// A gate at one place of the bodies of one key. It is open, and gone, once dropped.
+/// A gate at one place in the bodies of one key. Dropping it opens and removes it.
 #[derive(Debug)]
 pub struct Gate {
     at: (String, Place),
@@ -39,7 +39,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Puts up a closed gate.
+    /// Creates a closed gate.
     pub fn at(key: &str, place: Place) -> Self {
         let posts = Arc::new(Posts {
             entered: Semaphore::new(0),
@@ -50,7 +50,7 @@ impl Gate {
         Self { at, posts }
     }
 
-    /// Waits until one more body has come to the gate.
+    /// Waits until another body has reached the gate.
     ///
     /// # Panics
     ///
@@ -61,7 +61,7 @@ impl Gate {
         permit.expect("it is never closed").forget();
     }
 
-    /// Lets one body pass.
+    /// Lets one body continue.
     pub fn open(&self) {
         self.posts.leave.add_permits(1);
     }
@@ -74,7 +74,7 @@ impl Drop for Gate {
     }
 }
 
-/// Stops at the gate of this key and place, if there is one.
+/// Waits at the gate of this key and place, if there is one.
 ///
 /// # Panics
 ///

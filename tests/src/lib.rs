@@ -1,17 +1,17 @@
-//! What the integration tests share: real databases, fresh for each test.
+//! The shared parts of the integration tests: real databases, fresh for each test.
 //!
-//! - [`postgres::Database`] is a database of its own on the run's PostgreSQL server, and
-//!   [`postgres::Cluster`] a whole server for a test that stops, crashes or replicates one.
+//! - [`postgres::Database`] is a separate database on the run's PostgreSQL server, and
+//!   [`postgres::Cluster`] a separate server for a test that stops, crashes or replicates one.
 //! - [`postgres::Observer`] waits until the server shows a given state, so that no test sleeps.
 //! - [`mysql::Database`], [`mysql::Server`] and [`mysql::Observer`] are the same on MariaDB.
-//! - [`sqlite::Sqlite`] is a database file of its own.
-//! - [`patience::in_time`] ends a wait that a fault would make one for ever.
-//! - [`torture`] is a client under a nemesis, and the checker of what is left.
+//! - [`sqlite::Sqlite`] is a separate database file.
+//! - [`patience::in_time`] fails a wait that would otherwise never end.
+//! - [`torture`] runs clients under a nemesis, and checks what remains.
 //! - [`gate::Gate`] stops a body, [`proxy::Proxy`] a COMMIT, and [`cut::cut`] a future, where a test
-//!   wants it; [`rewrite::Rewrite`] replaces a statement on its way.
+//!   needs it; [`rewrite::Rewrite`] replaces a statement on its way to the server.
 //!
-//! Everything that goes wrong here panics with the reason: a test that cannot have its database
-//! has failed, and is never skipped.
+//! Every failure here panics with its reason: a test without its database fails and is never
+//! skipped.
 
 pub mod cut;
 pub mod gate;

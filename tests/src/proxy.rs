@@ -1,4 +1,4 @@
-//! A link to a database that can fail at a COMMIT.
+//! A connection to a database that can fail at a COMMIT.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use tokio::task::JoinHandle;
 
 use crate::patience::in_time;
 
-/// The options of a connection that may lead through a [`Proxy`].
+/// Connection options that can be routed through a [`Proxy`].
 pub trait Route: Clone {
-    /// How messages end that commit, as they go over the wire.
+    /// The endings of the wire messages that commit.
     const COMMIT: &'static [&'static [u8]];
 
-    /// Host and port of the server.
+    /// Returns host and port of the server.
     fn target(&self) -> (String, u16);
 
-    /// The same, by this port of this machine, and in the clear.
+    /// Returns the same options for this local port, without TLS.
     #[must_use]
     fn by(&self, port: u16) -> Self;
 }
@@ -52,21 +52,21 @@ impl Route for MySqlConnectOptions {
     }
 }
 
-/// What happens to the next COMMIT. Every other message passes.
+/// What the proxy does with the next COMMIT. Every other message passes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fate {
-    /// It reaches the server and its answer comes back.
+    /// Forwards it, and forwards its answer.
     Pass,
-    /// The link is cut and the server never sees it.
+    /// Cuts the connection before the server sees it.
     CutBefore,
-    /// The server answers it, and the link is cut in place of that answer.
+    /// Forwards it, and cuts the connection in place of the server's answer.
     CutAnswer,
-    /// It reaches the server; the client's end is cut at once, the server's stays up.
+    /// Forwards it, and cuts the client's end at once. The server's end stays open.
     CutClient,
-    /// The server answers it; the client is told instead, in an error of this severity and code, that
-    /// its session has ended.
+    /// Forwards it, and answers the client with an error of this severity and code: its session has
+    /// ended.
     Answer(&'static str, &'static str),
-    /// The server answers it; the answer is lost and the link stays silent until [`Proxy::cut`].
+    /// Forwards it, drops the answer, and keeps the connection silent until [`Proxy::cut`].
     Swallow,
 }
 
@@ -83,17 +83,17 @@ pub struct Proxy<O = PgConnectOptions> {
 struct Shared {
     commit: &'static [&'static [u8]],
     fate: Mutex<Fate>,
-    /// How many COMMITs met their fate.
+    /// The number of COMMITs that the fate was applied to.
     met: watch::Sender<u32>,
     cut: watch::Sender<bool>,
 }
 
 impl<O: Route> Proxy<O> {
-    /// Listens on a port of its own for a server that is reached by TCP.
+    /// Listens on a free port for a server that is reached by TCP.
     ///
     /// # Panics
     ///
-    /// There is no port to listen on.
+    /// Panics if no port is free.
     pub async fn to(server: &O) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = listener.local_addr().expect("a bound socket");
@@ -112,19 +112,19 @@ impl<O: Route> Proxy<O> {
         }
     }
 
-    /// The options of a connection through this link.
+    /// Returns the connection options through this proxy.
     pub fn options(&self) -> O {
         self.server.by(self.address.port())
     }
 }
 
 impl<O> Proxy<O> {
-    /// Decides about the next COMMIT.
+    /// Sets the fate of the next COMMIT.
     pub fn next_commit(&self, fate: Fate) {
         *self.fate() = fate;
     }
 
-    /// Waits until a COMMIT has met the fate decided on.
+    /// Waits until the fate has been applied to a COMMIT.
     ///
     /// # Panics
     ///
@@ -135,7 +135,7 @@ impl<O> Proxy<O> {
         met.expect("it is alive");
     }
 
-    /// Cuts every link; new connections are refused from now on.
+    /// Cuts every connection. New connections are refused from now on.
     pub fn cut(&self) {
         self.accepting.abort();
         self.shared.cut.send_replace(true);
@@ -156,7 +156,7 @@ impl<O> Drop for Proxy<O> {
 }
 
 impl Shared {
-    /// The fate of this message; it befalls one COMMIT only.
+    /// Returns the fate of this message. A fate applies to one COMMIT only.
     fn fate_of(&self, message: &[u8]) -> Fate {
         if !self.commit.iter().any(|end| message.ends_with(end)) {
             return Fate::Pass;
@@ -176,7 +176,7 @@ async fn accept(listener: TcpListener, target: (String, u16), shared: Arc<Shared
         tokio::spawn(async move {
             let mut cut = shared.cut.subscribe();
             tokio::select! {
-                // Either end may go at any time: that is what a proxy is for.
+                // Either end may close at any time; the proxy tests exactly that.
                 _ = forward(client, target, &shared) => {}
                 _ = cut.wait_for(|cut| *cut) => {}
             }
@@ -211,7 +211,7 @@ async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) 
                     Fate::CutClient => {
                         drop(client);
                         shared.tell();
-                        // The server's end stays until the server itself closes it.
+                        // The server's end stays open until the server closes it.
                         while server.read(&mut down).await? > 0 {}
                         return Ok(());
                     }
@@ -235,7 +235,7 @@ async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) 
     }
 }
 
-/// An `ErrorResponse` of the wire protocol.
+/// Builds an `ErrorResponse` of the wire protocol.
 fn error(severity: &str, code: &str) -> Vec<u8> {
     let fields = format!("S{severity}\0V{severity}\0C{code}\0Mmade up\0\0");
     let length = u32::try_from(fields.len() + 4).unwrap_or(u32::MAX);

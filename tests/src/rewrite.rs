@@ -1,4 +1,4 @@
-//! A link to a MySQL server on which one statement is replaced by another.
+//! A connection to a MySQL server on which one statement is replaced by another.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 
 use crate::proxy::Route as _;
 
-/// Forwards connections to a server, and replaces a statement that is sent by text. No connection
-/// through it outlives it.
+/// Forwards connections to a server, and replaces a statement that is sent as text. Dropping it
+/// closes its connections.
 #[derive(Debug)]
 pub struct Rewrite {
     options: MySqlConnectOptions,
@@ -19,20 +19,20 @@ pub struct Rewrite {
     accepting: JoinHandle<()>,
 }
 
-/// What stands in the place of a statement.
+/// The replacement of a statement.
 #[derive(Clone, Copy, Debug)]
 struct Replacement {
-    /// How the statement begins.
+    /// The beginning of the statement.
     statement: &'static str,
     by: &'static str,
 }
 
 impl Rewrite {
-    /// Listens on a port of its own for a server that is reached by TCP.
+    /// Listens on a free port for a server that is reached by TCP.
     ///
     /// # Panics
     ///
-    /// There is no port to listen on.
+    /// Panics if no port is free.
     pub async fn to(server: &MySqlConnectOptions) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("a bound socket").port();
@@ -45,18 +45,18 @@ impl Rewrite {
         }
     }
 
-    /// The options of a connection through this link.
+    /// Returns the connection options through this link.
     pub fn options(&self) -> MySqlConnectOptions {
         self.options.clone()
     }
 
-    /// Replaces the next statement that follows another one in its message and begins so, by one that
-    /// is no longer than it. What follows a `;` is looked for too, and not replaced.
+    /// Replaces the next statement that begins with `statement` and follows another one in its
+    /// message. `by` must not be longer than the statement. The statements after it stay.
     pub fn next(&self, statement: &'static str, by: &'static str) {
         *lock(&self.wanted) = Some(Replacement { statement, by });
     }
 
-    /// Whether the statement that is to be replaced has passed.
+    /// Returns whether the statement has been replaced.
     pub fn is_done(&self) -> bool {
         lock(&self.wanted).is_none()
     }
@@ -79,7 +79,7 @@ async fn accept(
 ) {
     let mut links = tokio::task::JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        // Either end may go at any time.
+        // Either end may close at any time.
         links.spawn(forward(client, target.clone(), Arc::clone(&wanted)));
     }
 }
@@ -106,7 +106,8 @@ async fn forward(
     tokio::try_join!(up, copy(&mut from_server, &mut to_client)).map(drop)
 }
 
-/// Puts a statement of the same length into the place of the one wanted, if it is in this message.
+/// Replaces the wanted statement, if this message contains it. Pads the replacement to the same
+/// length.
 fn replace(message: &mut [u8], wanted: &mut Option<Replacement>) {
     let Some(Replacement { statement, by }) = *wanted else {
         return;

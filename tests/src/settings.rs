@@ -1,5 +1,5 @@
-//! What every session must come to, whatever it has been set to: the part that is the same on every
-//! database.
+//! The results that every session must give whatever its settings: the part that is the same on
+//! every database.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,16 +9,17 @@ use idem_runtime::store::{LeaseSession, Outcome, RawStore, Store};
 use idem_runtime::{Error, IdempotencyKey, Namespace};
 use serde_json::json;
 
-/// The store of the payments, bare.
+/// Returns the store of the payments without an operation.
 pub fn store() -> RawStore {
     Store::new(Namespace::from_static("payments"))
 }
 
-/// Claims a lease, extends it, ends it and replays it; leaves another unknown, finds it and settles it.
+/// Claims a lease, extends it, ends it and replays it; leaves another unknown, finds it and settles
+/// it.
 ///
 /// # Panics
 ///
-/// Anything comes out otherwise than in a session that is set to nothing.
+/// Panics if any result differs from that of a session with default settings.
 pub async fn keep_leases<S: LeaseSession>(
     conn: &mut S,
     [done, lost]: [&IdempotencyKey; 2],
@@ -77,11 +78,11 @@ pub async fn keep_leases<S: LeaseSession>(
     assert_eq!(bound.lapse_overdue("mail", 10).await.expect(setting), 0);
 }
 
-/// A time is this machine's, give or take an hour.
+/// Asserts that a time is this machine's, within an hour.
 ///
 /// # Panics
 ///
-/// It is not.
+/// Panics if it is not.
 pub fn expect_now(time: Timestamp, setting: &str) {
     let hour = Duration::from_hours(1);
     let (now, time) = (SystemTime::now(), SystemTime::from(time));

@@ -6,16 +6,16 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{Connection, SqliteConnection, SqlitePool};
 use tempfile::TempDir;
 
-/// How a database undoes what a crash leaves half done; the two differ in who waits for whom.
+/// The journal mode of a database. The modes differ in who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journal {
-    /// Write-ahead log: readers and one writer do not wait for each other.
+    /// Write-ahead log: readers and the one writer do not wait for each other.
     Wal,
-    /// Rollback journal: a commit waits until nobody reads.
+    /// Rollback journal: a commit waits until there is no reader.
     Rollback,
 }
 
-/// A fresh and empty database file in a directory of its own, removed with this value.
+/// A fresh and empty database file in its own directory, removed with this value.
 #[derive(Debug)]
 pub struct Sqlite {
     dir: TempDir,
@@ -23,11 +23,11 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Makes the directory; the first connection makes the file.
+    /// Creates the directory; the first connection creates the file.
     ///
     /// # Panics
     ///
-    /// The temporary directory cannot be written.
+    /// Panics if the temporary directory cannot be written.
     pub fn fresh(journal: Journal) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("idem-sqlite-")
@@ -44,38 +44,38 @@ impl Sqlite {
         Self { dir, options }
     }
 
-    /// The database file.
+    /// Returns the path of the database file.
     pub fn path(&self) -> PathBuf {
         self.dir.path().join(FILE)
     }
 
-    /// The directory, which holds nothing but the database and what SQLite puts beside it.
+    /// Returns the directory, which holds only the database and the files that SQLite adds.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The URL, for a process that the test starts.
+    /// Returns the URL, for a process that the test starts.
     pub fn url(&self) -> String {
         format!("sqlite://{}", self.path().display())
     }
 
-    /// The options of a connection, for a test that changes some.
+    /// Returns the connection options, for a test that changes some.
     pub fn options(&self) -> &SqliteConnectOptions {
         &self.options
     }
 
-    /// A pool of at most `max_connections` connections, none of them made yet.
+    /// Returns a pool of at most `max_connections` connections, none of them open yet.
     pub fn pool(&self, max_connections: u32) -> SqlitePool {
         SqlitePoolOptions::new()
             .max_connections(max_connections)
             .connect_lazy_with(self.options.clone())
     }
 
-    /// One connection outside any pool.
+    /// Opens a connection outside any pool.
     ///
     /// # Panics
     ///
-    /// The file cannot be opened.
+    /// Panics if the file cannot be opened.
     pub async fn connect(&self) -> SqliteConnection {
         SqliteConnection::connect_with(&self.options)
             .await

@@ -35,7 +35,7 @@ async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePa
 mod generic {
     use idem_ui_tests::{Failure as Derived, StoredFailure};
 
-    // Names that generated code must not take for its own.
+    // Names that generated code must not confuse with its own.
     #[allow(dead_code)]
     struct Option;
     #[allow(dead_code)]

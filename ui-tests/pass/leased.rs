@@ -111,7 +111,7 @@ async fn callers(mailer: Arc<Mailer>, pool: &PgPool, lite: &SqlitePool, key: &Id
     Ok(())
 }
 
-/// As a web server wants its handlers.
+/// Accepts only a future that a web server would accept.
 fn is_static<F: Future + Send + 'static>(future: F) -> F {
     future
 }

@@ -1,10 +1,11 @@
-//! Tests of the attribute at compile time: what the cases in `fail` and `pass` share.
+//! Tests of the attribute at compile time: the types that the cases in `fail` and `pass` share.
 //!
-//! `fail` holds one rule a file beside the compiler's answer, `pass` one shape of handler a file.
-//! `TRYBUILD=overwrite cargo test -p idem-ui-tests` writes the answers anew; the pinned toolchain
-//! without the component `rust-src` is what they hold for.
+//! Each file of `fail` shows one rule, beside the compiler's answer; each file of `pass` shows one
+//! shape of handler. `TRYBUILD=overwrite cargo test -p idem-ui-tests` rewrites the answers. They
+//! hold for the pinned toolchain without the component `rust-src`.
 
-// Nothing for the cases: what implements a trait there would turn up in the compiler's hints.
+// Not compiled for the cases: an implementation of a trait here would appear in the compiler's
+// hints.
 #[cfg(any(clippy, test))]
 pub mod lints;
 
@@ -28,33 +29,33 @@ pub struct Payment {
 pub struct CreatePayment {
     /// In cents.
     pub amount: i64,
-    /// Who gets it.
+    /// The recipient.
     pub payee: String,
-    /// Who pays.
+    /// The payer.
     pub tenant: String,
     /// Sent by the client, once for each payment.
     pub request_id: String,
 }
 
-/// An error that carries refusals.
+/// An error that can hold a refusal.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentError {
-    /// The database's.
+    /// An error of the database.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// The library's.
+    /// An error of the library.
     #[error(transparent)]
     Idempotency(#[from] Error),
 }
 
-/// Something that is not compared.
+/// A value that is not compared.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock;
 
-/// A result under another name.
+/// A result alias.
 pub type ApiResult<T> = Result<T, PaymentError>;
 
-/// Accepts what a handler under axum or `tokio::spawn` must be.
+/// Accepts only a future that axum or `tokio::spawn` would accept.
 pub fn assert_send<F: Future + Send>(future: F) -> F {
     future
 }

@@ -1,4 +1,4 @@
-//! Handlers over which no lint has anything to say, so that the attribute causes none.
+//! Handlers that trigger no lint, which shows that the attribute triggers none.
 #![deny(
     clippy::pedantic,
     clippy::nursery,
@@ -130,10 +130,10 @@ pub enum Refused {
     #[failure(permanent)]
     #[non_exhaustive]
     Declined {
-        /// The bank's.
+        /// The bank's code.
         code: u32,
     },
-    /// With places.
+    /// With unnamed fields.
     #[error("{0} over the limit of {1}")]
     #[failure(permanent, class = "over")]
     Over(u8, String),
@@ -141,7 +141,7 @@ pub enum Refused {
     #[error("gone")]
     #[failure(permanent)]
     Gone,
-    /// Of the database.
+    /// With a database error.
     #[error("taken")]
     #[failure(permanent, database)]
     Taken(#[source] sqlx::Error),
@@ -157,7 +157,8 @@ pub enum Refused {
 /// Records failures.
 ///
 /// # Errors
-/// [`Refused`], and refusals.
+///
+/// Returns [`Refused`], or a refusal of the library.
 #[inline]
 #[idempotent(namespace = "payments", failures = "record")]
 pub async fn recording(

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measurements. They fail only if they cannot be made.
+//! `cargo xtask bench`: runs the measurements. They fail only if they cannot be made.
 
 mod compile;
 mod peers;
@@ -8,8 +8,8 @@ use idem_tests_cluster::Binaries;
 use crate::cargo::{cargo, run as run_command, target};
 use crate::{Outcome, machine};
 
-/// `compile` is what the attribute costs a build, `peers` what the same costs by other means; anything
-/// else is told to `bench/`, which measures what a call costs.
+/// Runs `compile` (the cost of the attribute in a build), `peers` (other ways to do the same work),
+/// or passes the arguments to `bench/`, which measures the cost of a call.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if arguments == ["compile"] {
         return compile::run();
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     run_command(&mut command)
 }
 
-/// Whether the run comes to MariaDB: to the block of the other databases, or to all of them.
+/// Returns whether the run needs MariaDB: it runs the block of the other databases, or all blocks.
 fn wants_mariadb(arguments: &[String]) -> bool {
     let has = |text: &str| arguments.iter().any(|argument| argument == text);
     !has("--only-docs") && (has("others") || !has("--block"))

@@ -1,4 +1,4 @@
-//! Running cargo, and several steps of which each may fail by itself.
+//! Runs cargo, and runs several steps of which each may fail on its own.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,24 +9,24 @@ use serde_json::Value;
 
 use crate::Outcome;
 
-/// The members whose features of dependencies must not reach the others': every build of the
-/// workspace leaves them out, and they are built one by one.
+/// The members whose dependency features must not reach the other members. Every build of the
+/// workspace excludes them, and they are built one by one.
 pub(crate) const APART: [&str; 1] = ["idem-tests-unified"];
 
-/// The cargo that runs this program, in the root of the workspace.
+/// Returns the cargo that runs this program, with the root of the workspace as its directory.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own)
 }
 
-/// Where cargo puts what it builds, and this program what it installs and generates.
+/// Returns the target directory, which also holds what this program installs and generates.
 pub(crate) fn target() -> Outcome<PathBuf> {
     let metadata = metadata()?;
     let dir = metadata["target_directory"].as_str();
@@ -35,7 +35,7 @@ pub(crate) fn target() -> Outcome<PathBuf> {
         .into())
 }
 
-/// What cargo knows of the workspace's own packages.
+/// Returns cargo's metadata of the workspace's own packages.
 pub(crate) fn metadata() -> Outcome<Value> {
     let output = cargo()
         .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -47,7 +47,7 @@ pub(crate) fn metadata() -> Outcome<Value> {
     }
 }
 
-/// Selects the whole workspace with all features, but for the members [`APART`].
+/// Selects the whole workspace with all features, without the members in [`APART`].
 pub(crate) fn workspace(command: &mut Command) -> &mut Command {
     command.args(["--workspace", "--all-features"]);
     for member in APART {
@@ -56,7 +56,7 @@ pub(crate) fn workspace(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Whether cargo knows the subcommand.
+/// Returns whether cargo knows the subcommand.
 pub(crate) fn has(subcommand: &str) -> bool {
     cargo()
         .args([subcommand, "--version"])
@@ -80,7 +80,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     }
 }
 
-/// Steps that are all taken, so that one run shows every fault.
+/// Steps that are all run, even after one fails, so that one run shows every fault.
 #[derive(Default)]
 pub(crate) struct Steps {
     faults: Vec<String>,

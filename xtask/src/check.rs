@@ -1,4 +1,4 @@
-//! `cargo xtask check`: everything about the source that needs no database.
+//! `cargo xtask check`: runs every check of the source that needs no database.
 
 use crate::cargo::{APART, Steps, cargo, workspace};
 use crate::{Outcome, deny, features, machine};
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Outcome {
     steps.take(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
     for package in ["idem-runtime", "idem-axum"] {
         for set in features::sets(package)? {
-            // Clippy passes the flags to this crate only: its dependencies are not built anew.
+            // Clippy passes the flags to this crate only, so its dependencies are not rebuilt.
             steps.take(
                 cargo()
                     .args(["clippy", "--package", package, "--no-default-features"])

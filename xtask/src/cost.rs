@@ -1,4 +1,5 @@
-//! `cargo xtask cost`: what a call costs the process that makes it, against the committed bounds.
+//! `cargo xtask cost`: measures the cost of a call in the calling process against the committed
+//! bounds.
 
 use std::process::Command;
 
@@ -7,10 +8,11 @@ use idem_tests_cluster::Binaries;
 use crate::cargo::{cargo, run as run_command};
 use crate::{Outcome, machine};
 
-/// Counts mean something only of an optimised build, so this member is built and tested by itself.
+/// Only the counts of an optimised build are meaningful, so this member is built and tested
+/// separately.
 pub(crate) const MEMBER: &str = "idem-tests-cost";
 
-/// Compares with the bounds, makes what is measured the bounds, or only takes the time.
+/// Compares with the bounds, replaces the bounds with the measurement, or measures time only.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut command = command();
     match arguments {
@@ -36,7 +38,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     run_command(command.env(Binaries::VARIABLES[0], binaries.dir()))
 }
 
-/// The command that measures and compares. It prints the figures even if all is well.
+/// Returns the command that measures and compares. It prints the figures even if all are within
+/// bounds.
 pub(crate) fn command() -> Command {
     let mut command = cargo();
     command.args(["test", "--release", "--package", MEMBER]);

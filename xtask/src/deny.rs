@@ -1,4 +1,4 @@
-//! The policy of `deny.toml` over the dependencies.
+//! Checks the dependencies against the policy of `deny.toml`.
 
 use std::env;
 use std::path::Path;
@@ -19,14 +19,14 @@ pub(crate) fn run_checks() -> Outcome {
             "--hide-inclusion-graph",
         ])
         .args(["bans", "licenses", "sources"]);
-    // The advisory database is a git repository, and not every machine may reach its host.
+    // The advisory database is a git repository whose host may be unreachable from this machine.
     if env::var_os("IDEM_DENY_ADVISORIES").is_some_and(|value| value == "1") {
         command.arg("advisories");
     }
     run(&mut command)
 }
 
-/// The cargo-deny of the machine, else one that is built once into the target directory.
+/// Returns the machine's cargo-deny, or one that is built once into the target directory.
 fn command() -> Outcome<Command> {
     if has("deny") {
         let mut command = cargo();

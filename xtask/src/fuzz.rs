@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: a search, led by coverage, for bytes that break a law of `fuzz/`.
+//! `cargo xtask fuzz`: searches, guided by coverage, for inputs that break a law of `fuzz/`.
 
 use std::fs;
 use std::process::Command;
@@ -6,15 +6,15 @@ use std::process::Command;
 use crate::cargo::{cargo, root, run, target};
 use crate::{Outcome, machine};
 
-/// What libFuzzer counts: the edges taken, and the values compared. The flags are rustc's stable ones;
-/// memory is not watched, since the library forbids unsafe code.
+/// The instrumentation that libFuzzer needs: the edges taken and the values compared. The flags are
+/// rustc's stable ones. Memory is not instrumented, since the library forbids unsafe code.
 const INSTRUMENTS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
 const SECONDS: u32 = 60;
 
-/// Runs one target, or each in turn, for so many seconds.
+/// Runs one target, or each in turn, for the given number of seconds.
 pub(crate) fn run_targets(arguments: &[String]) -> Outcome {
     let (seconds, wanted) = match arguments {
         [flag, seconds, rest @ ..] if flag == "--seconds" => (seconds.parse()?, rest),
@@ -37,14 +37,15 @@ pub(crate) fn run_targets(arguments: &[String]) -> Outcome {
     machine::provide_cxx_compiler()?;
     let built = target()?.join("fuzz");
     let host = host()?;
-    // With a target named, build scripts and macros go without instruments, as they must.
+    // With `--target`, build scripts and macros are built without instrumentation, as they must be.
     run(cargo()
         .args(["build", "--release", "--target", &host, "--target-dir"])
         .arg(&built)
         .current_dir(root().join("fuzz/engine"))
         .env("RUSTFLAGS", INSTRUMENTS))?;
     for target in targets {
-        // What it finds goes to the first folder; the one in the repository is only read.
+        // libFuzzer writes new inputs to the first folder; the folder in the repository is only
+        // read.
         let found = built.join("found").join(&target);
         fs::create_dir_all(&found)?;
         let artifacts = format!("-artifact_prefix={}/", built.display());
@@ -58,10 +59,10 @@ pub(crate) fn run_targets(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The machine for which rustc builds by itself.
+/// Returns rustc's default target.
 fn host() -> Outcome<String> {
     let output = Command::new("rustc").arg("-vV").output()?;
     let told = String::from_utf8(output.stdout)?;
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.ok_or("rustc does not say its host")?.to_owned())
+    Ok(host.ok_or("`rustc -vV` prints no host")?.to_owned())
 }

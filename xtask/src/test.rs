@@ -1,5 +1,5 @@
-//! `cargo xtask test`: all tests, on one PostgreSQL server of the machine's version and one of the newest, and on one
-//! MariaDB server.
+//! `cargo xtask test`: runs all tests, on a PostgreSQL server of the machine's version, a
+//! PostgreSQL server of the newest version and a MariaDB server.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,8 @@ use idem_tests_cluster::{Binaries, Cluster, Options, Template, mariadb};
 use crate::cargo::{APART, Steps, cargo, has, workspace};
 use crate::{Outcome, cost, machine};
 
-/// Runs everything, or of the unit and integration tests those whose name contains a filter.
+/// Runs everything. With filters, runs only the unit and integration tests whose names contain a
+/// filter.
 pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_compiler()?;
     machine::provide_curl()?;
@@ -29,10 +30,10 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
         }
         steps.take(server.tell(&mut cost::command()));
     }
-    // The examples themselves, which a test of them runs: without a harness, and not all commands
-    // below build them so.
+    // The examples as programs, because a test runs them: not every command below builds them
+    // without a test harness.
     steps.take(workspace(cargo().args(["build", "--examples"])));
-    // Last, so that the run closes with the count of what most people mean by "the tests".
+    // Run last, so that the output ends with the count of the unit and integration tests.
     let mut command = tests();
     workspace(&mut command).args(["--exclude", cost::MEMBER]);
     if !has_nextest() {
@@ -42,7 +43,7 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     steps.finish()
 }
 
-/// The command that runs tests, without a selection of packages.
+/// Returns the command that runs tests, without a selection of packages.
 fn tests() -> Command {
     let mut command = cargo();
     if has_nextest() {
@@ -60,10 +61,10 @@ fn has_nextest() -> bool {
     has("nextest")
 }
 
-/// The servers of the run and what the tests are told about them.
+/// The servers of the run, and the variables that tell the tests about them.
 struct Server {
     variables: Vec<(&'static str, OsString)>,
-    /// Stopped and removed when the run is over.
+    /// The servers that this run started: stopped and removed at its end.
     own: Vec<(Cluster, Template)>,
     mariadb: Option<(mariadb::Server, mariadb::Template)>,
 }
@@ -80,7 +81,7 @@ impl Server {
         server.start("IDEM_TEST_POSTGRES_18", template)?;
         if env::var_os("DATABASE_URL").is_some_and(|url| !url.is_empty()) {
             // Debian's server is not installed for a user who brings one. The tests that crash or
-            // replicate a server still start their own, and fail where the programs are missing.
+            // replicate a server start their own in any case, and fail if its programs are missing.
             server.variables.extend(Binaries::find().iter().map(at));
             return Ok(server);
         }
@@ -103,7 +104,7 @@ impl Server {
     }
 
     fn start_mariadb(&mut self) -> Outcome {
-        // The tests that crash a server start their own even for a user who brings one.
+        // The tests that crash a server start their own in any case.
         machine::provide_mariadb()?;
         machine::provide_galera()?;
         let template = mariadb::Template::create()?;

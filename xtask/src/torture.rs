@@ -1,4 +1,4 @@
-//! `cargo xtask torture`: a long run of what the tests do in short.
+//! `cargo xtask torture`: runs at length what the tests run briefly.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     run_command(torture.envs(variables).args(arguments))
 }
 
-/// Whether the run needs this server: it is named, or no engine is, which means all.
+/// Returns whether the run needs this server: it is named, or no engine is, which means all.
 fn wants(server: &str, arguments: &[String]) -> bool {
     let has = |text: &str| arguments.iter().any(|argument| argument == text);
     let asks = ["help", "--help", "-h"].into_iter().any(has);

@@ -1,4 +1,4 @@
-//! The key's row as textbooks have it: inserted as started, updated to completed.
+//! A row for the key, as textbooks describe it: inserted as started, updated to completed.
 
 use idem_runtime::IdempotencyKey;
 use sha2::{Digest as _, Sha256};
@@ -25,7 +25,7 @@ CREATE TABLE idempotency_record (
 ) WITH (autovacuum_enabled = off);
 CREATE INDEX ON idempotency_record (expires_at);";
 
-/// The payment, and whether it is a replay.
+/// Makes the payment. Returns it, and whether it is a replay.
 pub(crate) async fn pay(
     style: Style,
     pool: &PgPool,
@@ -69,7 +69,7 @@ fn hash(cmd: &Pay) -> Result<String, Fault> {
     Ok(hex)
 }
 
-/// Whether the key was free; it is ours then.
+/// Inserts the key. Returns whether it was free; this call then owns it.
 async fn started(
     conn: &mut PgConnection,
     key: &IdempotencyKey,

@@ -1,7 +1,7 @@
-//! dbos: a workflow whose id is the key, and one step in it that pays.
+//! dbos: a workflow whose id is the key, with one step that pays.
 //!
-//! Version 0.5.0 has no step that shares a transaction with the business write; its documentation says
-//! so of its own example.
+//! Version 0.5.0 has no step that shares a transaction with the business write; its documentation
+//! says so of its own example.
 
 use dbos::{Config, DBOS, RunOptions, WorkflowRef};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use crate::Fault;
 use crate::work::{Paid, Pay, one};
 
-/// The request as dbos has to keep it.
+/// The request in the form that dbos must store.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Order {
     account: i64,
@@ -30,7 +30,7 @@ pub(crate) struct Dbos {
 }
 
 impl Dbos {
-    /// Starts it over the system tables at `url`; `pool` is for the payments.
+    /// Starts dbos over the system tables at `url`; the payments use `pool`.
     pub(crate) async fn launch(url: String, pool: PgPool) -> Result<Self, Fault> {
         let dbos = DBOS::new(Config {
             app_version: Some("1".into()),
@@ -73,7 +73,7 @@ impl Dbos {
     }
 }
 
-/// The payment as plain has it.
+/// Makes the payment of the plain case.
 pub(crate) async fn insert(pool: &PgPool, cmd: &Pay) -> Result<Paid, sqlx::Error> {
     let mut tx = pool.begin().await?;
     let paid = one(&mut tx, cmd).await?;

@@ -1,4 +1,4 @@
-//! What a run leaves: JSON, tables, and the section "Peers" of `docs/performance.md`.
+//! The output of a run: JSON, tables, and the section "Peers" of `docs/performance.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,21 +16,21 @@ use crate::postgres::{Record, cells};
 pub(crate) use crate::table::Table;
 use crate::table::ratio;
 
-/// Whose record is atomic with the payment, beside the library.
+/// The peers whose record is atomic with the payment, as the library's is.
 const RIVALS: [&str; 2] = ["durare, transaction step", "by hand, insert and update"];
 
 type Kind = (&'static str, fn(&Record) -> &Sample);
 
-/// What is timed of a peer.
+/// The calls that are timed.
 const KINDS: [Kind; 2] = [
     ("first run", |record| &record.first),
     ("replay", |record| &record.replay),
 ];
 
-/// What was measured, as it is kept in `peers.json`.
+/// The measurement, as stored in `peers.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Whether the run was of a few iterations, whose figures are none to keep.
+    /// Whether the run had too few iterations for its figures to be kept.
     quick: bool,
     seed: u64,
     pub(crate) seconds: f64,
@@ -48,7 +48,7 @@ impl Report {
             "version",
             "what is measured",
             "record atomic with the payment",
-            "what a crash in between leaves",
+            "state after a crash in between",
             "known key, other request",
         ];
         Self {
@@ -56,10 +56,10 @@ impl Report {
             seed: options.seed,
             seconds: 0.0,
             machine,
-            promises: Table::new("Who is measured, and what each one guarantees", &columns),
+            promises: Table::new("The peers, and what each one guarantees", &columns),
             goal: Table::new(
-                "Those who promise the same: the library's time, of theirs (95 of 100)",
-                &["", RIVALS[0], RIVALS[1], "ahead of all"],
+                "Peers with the same guarantee: the library's time as a part of theirs (95 of 100)",
+                &["", RIVALS[0], RIVALS[1], "faster than all"],
             ),
             tables: Vec::new(),
             figures: BTreeMap::new(),
@@ -70,7 +70,8 @@ impl Report {
         self.figures.insert(name.to_owned(), value);
     }
 
-    /// A row of the table of guarantees. What another request comes to was seen, not read.
+    /// Adds a row to the table of guarantees. The answer to another request is observed, not taken
+    /// from documentation.
     pub(crate) fn promise(&mut self, promise: &Promise, other_request: &str) {
         let atomic = match other_request {
             "–" => "–",
@@ -87,7 +88,7 @@ impl Report {
         ]);
     }
 
-    /// A table of first runs and replays; the first row is plain.
+    /// Adds a table of first runs and replays; the first row is plain.
     pub(crate) fn times(
         &mut self,
         name: &str,
@@ -128,8 +129,9 @@ impl Report {
         self.goal(name, rows, chance);
     }
 
-    /// The goal of the library: ahead of each peer that promises the same. Its own protocol by hand is
-    /// left out; it has no other promise and no other steps, and shows what the library itself takes.
+    /// Adds the goal of the library: faster than each peer with the same guarantee. Its own
+    /// protocol by hand is not a peer here: it has the same guarantee and the same steps, and shows
+    /// what the library adds.
     fn goal(&mut self, name: &str, rows: &[(&str, &Record)], chance: &mut Chance) {
         let ours = rows
             .iter()
@@ -155,7 +157,7 @@ impl Report {
         }
     }
 
-    /// Writes JSON, and prints the tables.
+    /// Writes the JSON and prints the tables.
     pub(crate) fn keep(&self, options: &Options) -> Result<(), Fault> {
         fs::create_dir_all(&options.out)?;
         let text = serde_json::to_string_pretty(self)? + "\n";
@@ -176,11 +178,15 @@ impl Report {
 /// Puts the tables of the last run into the document.
 pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     let file = options.out.join("peers.json");
-    let text = fs::read_to_string(&file)
-        .map_err(|error| format!("{}: {error}: there was no run", file.display()))?;
+    let text = fs::read_to_string(&file).map_err(|error| {
+        format!(
+            "{}: {error}: no run has been kept: run without --only-docs first",
+            file.display()
+        )
+    })?;
     let report: Report = serde_json::from_str(&text)?;
     if report.quick {
-        return Err("the last run was a quick one".into());
+        return Err("the last run was a --quick run, whose figures are not kept".into());
     }
     let document = fs::read_to_string(&options.document)?;
     let document = marks::put(&document, "peers", &report.text()?)?;

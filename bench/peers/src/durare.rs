@@ -1,4 +1,4 @@
-//! durare, asked line by line in the process of its own (`durare/`).
+//! durare in its own process (`durare/`), with one request a line.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Durare {
         }
     }
 
-    /// How long a payment without durare takes, and its id.
+    /// Makes a payment without durare. Returns the time taken and the payment's id.
     pub(crate) fn plain(&mut self, account: i64) -> Result<(Duration, i64), Fault> {
         self.ask(&format!("plain {account}"))
     }
@@ -46,7 +46,7 @@ impl Durare {
     fn ask(&mut self, question: &str) -> Result<(Duration, i64), Fault> {
         writeln!(self.questions, "{question}")?;
         self.questions.flush()?;
-        // This waits for another process: the other tasks of this thread go elsewhere.
+        // Waits for another process, so the other tasks of this thread move to another one.
         let answer = tokio::task::block_in_place(|| self.answer())?;
         let (nanos, id) = answer.trim().split_once(' ').ok_or("durare has ended")?;
         Ok((Duration::from_nanos(nanos.parse()?), id.parse()?))
@@ -61,7 +61,7 @@ impl Durare {
 
 impl Drop for Durare {
     fn drop(&mut self) {
-        // It ends itself with its input; what it is in the middle of is of no use.
+        // The process ends with its input; the result of its current command is not needed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

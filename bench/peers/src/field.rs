@@ -1,4 +1,4 @@
-//! Everybody's connections over one link to the servers, and one payment by each.
+//! The connections of all peers over links to the servers, and one payment by each peer.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use crate::server::{Database, Path, Server, Way, settled};
 use crate::work::{Pay, key, pay_one};
 use crate::{course, hand};
 
-/// The databases of those who measure on PostgreSQL. dbos and durare want tables of the same names, so
-/// each has a database of its own, with its payments in it.
+/// The databases of the peers on PostgreSQL. dbos and durare use tables of the same names, so each
+/// has a separate database with its own payments.
 pub(crate) struct Databases {
     pub(crate) ours: Database,
     pub(crate) durare: Database,
@@ -53,22 +53,23 @@ pub(crate) struct Field {
     durare: Durare,
     dbos: Dbos,
     stores: [ValkeyStore; 2],
-    /// Cut after all that speaks over them.
+    /// Dropped after everything that uses them.
     wires: Vec<Wire>,
-    /// How long whoever's pool cannot be asked may still ping after an answer.
+    /// How long to wait for the pings of a pool that cannot be asked whether it is idle.
     rest: Duration,
 }
 
-/// One payment as it was answered.
+/// The answer to one payment.
 pub(crate) struct Done {
     pub(crate) taken: Duration,
     pub(crate) id: i64,
-    /// Whether it is a replay, where the peer says so.
+    /// Whether it is a replay, if the peer says so.
     pub(crate) replayed: Option<bool>,
 }
 
 impl Field {
-    /// Connects over links of this round trip; `None`: directly, and nothing is counted.
+    /// Connects over links with this round trip. With `None` it connects directly and counts
+    /// nothing.
     pub(crate) async fn open(
         options: &Options,
         server: &Server,
@@ -107,7 +108,7 @@ impl Field {
         })
     }
 
-    /// One payment; returns when nobody is busy with it any more.
+    /// Makes one payment. Returns once no connection is busy with it.
     pub(crate) async fn pay(
         &mut self,
         peer: Peer,
@@ -173,12 +174,12 @@ impl Field {
         })
     }
 
-    /// How many round trips all links have seen.
+    /// Returns the number of round trips over all links.
     pub(crate) fn round_trips(&self) -> u64 {
         self.wires.iter().map(Wire::round_trips).sum()
     }
 
-    /// The round trip as a client sees it.
+    /// Measures the round trip as a client sees it.
     pub(crate) async fn ping(&self) -> Result<Sample, Fault> {
         let mut sample = Sample::default();
         let mut connection = self.pools[0].acquire().await?;

@@ -1,7 +1,7 @@
-//! What a run once per key costs by other means, on the same machine, for the same work.
+//! The cost of running work once per key by other means, on the same machine and for the same work.
 //!
-//! The parts that are the bench's own (`bench/src`) are compiled in from there. `cargo xtask bench peers`
-//! builds and runs it; `docs/performance.md` has the section "Peers".
+//! The modules of the bench (`bench/src`) are compiled in from there. `cargo xtask bench peers`
+//! builds and runs this; the section "Peers" of `docs/performance.md` shows the result.
 
 mod course;
 mod dbos_peer;
@@ -40,7 +40,7 @@ use options::Options;
 use redis::{Fsync, Redis};
 use server::Server;
 
-/// Whatever keeps a figure from being taken.
+/// Any error that prevents a figure.
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
@@ -56,14 +56,14 @@ fn main() -> ExitCode {
 fn bench() -> Result<(), Fault> {
     let options = Options::read(std::env::args().skip(1))?;
     if options.measure {
-        // As in the bench: threads that sleep for the wire shall not sleep longer.
+        // Threads that sleep for the wire must not sleep longer, as in the bench.
         let _ = std::fs::write("/proc/self/timerslack_ns", "1000");
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()?;
         let asked = options.clone();
-        // In a task: the main thread would be woken by a worker at each await.
+        // Runs in a task, because a worker would have to wake the main thread at each await.
         runtime.block_on(async { tokio::spawn(measure(asked)).await })??;
     }
     if options.write_docs {

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The options of the command line.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,11 +8,11 @@ use crate::Fault;
 const USAGE: &str = "\
 usage: cargo xtask bench peers [--quick] [--iterations N] [--seed S] [--write-docs]
 
-  --quick         a few iterations each, and no figures to keep
-  --iterations N  so many of each case on loopback (300); others in proportion
-  --seed S        the order of the cases (fresh by default)
-  --write-docs    also puts the tables into docs/performance.md
-  --only-docs     only that, with the tables of the last run";
+  --quick         few iterations of each; its figures are not kept
+  --iterations N  iterations of each case on loopback (300); others in proportion
+  --seed S        the seed of the order of the cases (random by default)
+  --write-docs    also writes the tables to docs/performance.md
+  --only-docs     writes the tables of the last run without measuring";
 
 const ITERATIONS: usize = 300;
 
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) write_docs: bool,
     pub(crate) measure: bool,
-    /// Where JSON goes, and files of SQLite meanwhile.
+    /// The directory for JSON, and for SQLite's files during the run.
     pub(crate) out: PathBuf,
     /// The program of `durare/`.
     pub(crate) durare: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the arguments behind the program's name.
+    /// Reads the arguments after the program's name.
     pub(crate) fn read(arguments: impl Iterator<Item = String>) -> Result<Self, Fault> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut options = Self {
@@ -50,7 +50,7 @@ impl Options {
             let mut value = || {
                 arguments
                     .next()
-                    .ok_or_else(|| format!("{argument} wants a value\n{USAGE}"))
+                    .ok_or_else(|| format!("{argument} needs a value\n{USAGE}"))
             };
             match argument.as_str() {
                 "--quick" => (options.quick, options.iterations) = (true, 10),
@@ -65,12 +65,14 @@ impl Options {
             }
         }
         if options.quick && options.write_docs {
-            return Err("the figures of --quick are none to write down".into());
+            return Err(
+                "--write-docs does not take the figures of --quick: run without --quick".into(),
+            );
         }
         Ok(options)
     }
 
-    /// A number of iterations in proportion: `full` in a full run.
+    /// Scales a number of iterations: `full` in a full run.
     pub(crate) fn scaled(&self, full: usize) -> usize {
         (full * self.iterations / ITERATIONS).max(5)
     }

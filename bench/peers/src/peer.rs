@@ -1,4 +1,4 @@
-//! Who is compared, and what each one promises.
+//! The peers that are compared, and the guarantees of each.
 
 use crate::redis::Fsync;
 use crate::server::Path;
@@ -6,7 +6,7 @@ use crate::server::Path;
 /// One way to run the payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Without any key.
+    /// Without a key.
     Plain,
     /// The same by durare's sqlx, in durare's process and on its pool.
     PlainBesideDurare,
@@ -18,14 +18,14 @@ pub(crate) enum Peer {
     Idempotent(Fsync),
 }
 
-/// How "insert started, work, update to completed" is cut into transactions.
+/// How "insert started, work, update to completed" is divided into transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     OneTransaction,
     ClaimFirst,
 }
 
-/// What is said of a peer in the table of guarantees.
+/// A peer's row in the table of guarantees.
 pub(crate) struct Promise {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Promise {
     pub(crate) crash: &'static str,
 }
 
-/// All of them, in the order of the tables.
+/// All peers, in the order of the tables.
 pub(crate) const PEERS: [Peer; 12] = [
     Peer::Plain,
     Peer::PlainBesideDurare,
@@ -54,12 +54,12 @@ pub(crate) const PEERS: [Peer; 12] = [
 const NOTHING: &str = "nothing, or everything";
 
 impl Peer {
-    /// Whether it knows a key, and can replay.
+    /// Returns whether the peer has a key and can replay.
     pub(crate) fn has_key(self) -> bool {
         !matches!(self, Self::Plain | Self::PlainBesideDurare)
     }
 
-    /// The account that its payments name: what it has really done is counted by it.
+    /// Returns the account of the peer's payments, by which they are counted.
     pub(crate) fn account(self) -> i64 {
         let place = PEERS.iter().position(|peer| *peer == self);
         i64::try_from(100 + place.unwrap_or_default()).unwrap_or_default()

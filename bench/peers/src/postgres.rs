@@ -1,5 +1,5 @@
-//! The comparison on PostgreSQL: first runs and replays over two links, what they cost in round trips and
-//! WAL, and proof that each peer did what it says.
+//! The comparison on PostgreSQL: first runs and replays over two links, their round trips and WAL,
+//! and a check that each peer made its payments.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::server::{Database, Server};
 use crate::table::{ratio, time, whole};
 use crate::work::fresh_key;
 
-/// What a peer has been asked for, and what it has shown.
+/// What a peer was asked to do, and what it measured.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
-    /// Payments that must be there in the end.
+    /// The number of payments that must exist at the end.
     paid: i64,
-    /// The key that is replayed, and the payment that it must name.
+    /// The key that is replayed, and the payment that the replay must return.
     key: String,
     id: i64,
     pub(crate) first: Sample,
@@ -38,7 +38,7 @@ impl Record {
     }
 }
 
-/// Ten calls of each kind are counted.
+/// The number of calls of each kind that are counted.
 const COUNTED: usize = 10;
 
 pub(crate) async fn run(
@@ -88,8 +88,8 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Pays once by each peer, under the key that will be replayed, and sees what the same key with another
-/// request comes to.
+/// Pays once by each peer with the key that will be replayed. Notes the answer to the same key with
+/// another request.
 async fn stage(
     field: &mut Field,
     records: &mut [Record],
@@ -117,7 +117,7 @@ async fn stage(
     Ok(())
 }
 
-/// A first run.
+/// Makes a first run.
 async fn first(field: &mut Field, peer: Peer, record: &mut Record) -> Result<Duration, Fault> {
     let done = field
         .pay(peer, fresh_key().as_str(), peer.account())
@@ -137,7 +137,7 @@ async fn replay(field: &mut Field, peer: Peer, record: &Record) -> Result<Durati
     Ok(done.taken)
 }
 
-/// Every case once in each iteration, in a fresh order.
+/// Runs every case once in each iteration, in a random order.
 async fn measure(
     field: &mut Field,
     records: &mut [Record],
@@ -170,7 +170,8 @@ async fn measure(
     Ok(())
 }
 
-/// Round trips and WAL of one call: medians, since dbos looks at its queues now and then.
+/// Counts round trips and WAL of one call. They are medians, since dbos polls its queues from time
+/// to time.
 async fn count(
     field: &mut Field,
     database: &Database,
@@ -205,7 +206,8 @@ async fn count(
                     replay(field, *peer, record).await?;
                 }
                 let written = self::position(&mut observer).await? - position;
-                // The first calls prepare statements, and change pages that the checkpoint has seen.
+                // The first calls prepare statements, and are the first to change pages after the
+                // checkpoint.
                 if call >= 5 {
                     trips.push(float(usize::try_from(field.round_trips() - before)?));
                     bytes.push(float(usize::try_from(written)?));
@@ -228,7 +230,7 @@ async fn position(observer: &mut PgConnection) -> Result<i64, Fault> {
     Ok(position.fetch_one(observer).await?)
 }
 
-/// There are as many payments as there were fresh keys.
+/// Checks that there are as many payments as fresh keys.
 async fn verify(databases: &Databases, peer: Peer, record: &Record) -> Result<(), Fault> {
     let database = match peer {
         Peer::Durare | Peer::PlainBesideDurare => &databases.durare,
@@ -249,7 +251,7 @@ async fn verify(databases: &Databases, peer: Peer, record: &Record) -> Result<()
     Err(format!("{name}: {counted} payments for {paid} keys").into())
 }
 
-/// A median, its quartiles, and the ratio to plain.
+/// Formats a median, its quartiles, and the ratio to plain.
 pub(crate) fn cells(sample: &Sample, plain: &Sample) -> [String; 3] {
     if sample.count() == 0 {
         return ["–", "–", "–"].map(str::to_owned);

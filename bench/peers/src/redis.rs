@@ -1,4 +1,4 @@
-//! Redis servers of this run alone, and `idempotent` over them.
+//! Redis servers for this run only, and `idempotent` over them.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -14,15 +14,15 @@ use crate::Fault;
 use crate::dbos_peer::insert;
 use crate::work::{Paid, Pay};
 
-/// When Redis waits for its log to be on disk.
+/// When Redis waits until its log is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fsync {
     EverySecond,
     Always,
 }
 
-/// A server in a directory of its own. A shell keeps it, and takes both away when this end of its pipe
-/// is closed, by whatever end of this process.
+/// A server in its own directory. A shell starts it, and removes both once this end of its pipe is
+/// closed, however this process ends.
 pub(crate) struct Redis {
     keeper: Child,
     port: u16,
@@ -34,7 +34,7 @@ redis-server --bind 127.0.0.1 --port \"$1\" --appendonly yes --appendfsync \"$2\
 read -r _; kill $server; wait $server; rm -rf \"$dir\"";
 
 impl Redis {
-    /// Starts it as idempotent's documentation asks: its log written, nothing evicted.
+    /// Starts a server as idempotent's documentation requires: with a log, without eviction.
     pub(crate) fn start(fsync: Fsync) -> Result<Self, Fault> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let fsync = match fsync {
@@ -76,7 +76,7 @@ pub(crate) async fn store(port: u16) -> Result<ValkeyStore, Fault> {
     Ok(store.await?)
 }
 
-/// The payment, and whether it is a replay.
+/// Makes the payment. Returns it, and whether it is a replay.
 pub(crate) async fn pay(
     store: &ValkeyStore,
     pool: &PgPool,

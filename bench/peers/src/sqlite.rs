@@ -1,5 +1,6 @@
-//! The comparison on SQLite: idem and durare, each on a file of its own, for both settings of
-//! `synchronous`. durare's own default is NORMAL, which may lose the last COMMITs when the power fails.
+//! The comparison on SQLite: idem and durare, each on its own file, for both settings of
+//! `synchronous`. durare's default is NORMAL, which may lose the last COMMITs after a power
+//! failure.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -79,7 +80,7 @@ async fn compare(
     let files = ["ours", "durare"].map(|who| options.out.join(format!("peers-{who}.sqlite")));
     remove(&files);
     let [ours, theirs] = &files;
-    // The table is made before durare comes, and its payments are counted after it has gone.
+    // The table is created before durare starts, and the payments are counted after it has ended.
     let pool = open(theirs, setting).await?;
     sqlx::raw_sql(TABLE).execute(&pool).await?;
     pool.close().await;

@@ -1,4 +1,4 @@
-//! Round trips of one call: exact, whatever the machine.
+//! Counts the round trips of one call, which do not depend on the machine.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) async fn run(bench: Bench<'_>) -> Result<Report, Fault> {
     let deeds = CASES.iter().map(|case| (case.deed, case.path));
     for (deed, path) in [(Deed::Nothing, Path::Fused)].into_iter().chain(deeds) {
         let pool = &pools[usize::from(path == Path::Unfused)];
-        // Statements are prepared once a connection, and the table is looked at.
+        // The first calls of a connection prepare statements and verify the table.
         for _ in 0..2 {
             stage.perform(deed, pool).await?;
             settled(pool).await;
@@ -72,7 +72,7 @@ pub(super) async fn run(bench: Bench<'_>) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// Whole as a rule; a part tells of a call that is not like the others.
+/// Formats a count. A fraction shows that some calls differ from the others.
 fn format_count(count: f64) -> String {
     if (count - count.round()).abs() < 1e-9 {
         whole(count)

@@ -1,4 +1,4 @@
-//! What the comparison of requests costs: canonical JSON and its hash.
+//! Measures the comparison of requests: canonical JSON and its hash.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::numbers::{Sample, float};
 use crate::report::table::{ratio, time, whole};
 use crate::report::{Report, Table};
 
-/// A request as handlers have them: text, integers, a fraction, what may be missing, and a list.
+/// A typical request: text, integers, a fraction, an optional field and a list.
 #[derive(Debug, Serialize)]
 struct Order {
     customer: String,
@@ -63,7 +63,7 @@ impl Order {
 pub(super) fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     let mut report = Report::of("fingerprint");
     let mut table = Table::new(
-        "Fingerprint of a request, and what serde_json and SHA-256 take for the same bytes by themselves",
+        "Fingerprint of a request, and the time of serde_json and SHA-256 alone for the same bytes",
         &[
             "request",
             "bytes",

@@ -1,4 +1,4 @@
-//! How long one call takes, over five ways to the server.
+//! Measures the time of one call over five links to the server.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::report::table::{ratio, time};
 use crate::report::{Plot, Report, Table};
 use crate::server::{Database, Path, Way, settled};
 
-/// One way to the server: its name, its round trip beyond the machine's own, and the iterations of a
+/// A link to the server: its name, its round trip beyond the machine's own, and the iterations of a
 /// full run.
 struct Link {
     name: &'static str,
@@ -46,7 +46,7 @@ const fn link(
     }
 }
 
-/// What is drawn over round-trip time.
+/// The cases that are plotted over round-trip time.
 const DRAWN: [&str; 7] = [
     "first run, 1 statement, fused",
     "first run, 1 statement, unfused",
@@ -136,8 +136,8 @@ async fn measure(
     Ok(samples)
 }
 
-/// One case, once. The pool's own ping on the return of its connection comes after the caller has gone
-/// on; it is waited for, outside the time, and disturbs nobody.
+/// Runs one case once. The pool pings the connection on its return, after the caller has continued.
+/// The bench waits for that ping outside the measured time.
 async fn one(stage: &Stage, case: &Case, pools: &[PgPool; 2]) -> Result<Duration, Fault> {
     let pool = pool_of(case, pools);
     let begun = Instant::now();
@@ -148,7 +148,7 @@ async fn one(stage: &Stage, case: &Case, pools: &[PgPool; 2]) -> Result<Duration
     let taken = begun.elapsed();
     settled(pool).await;
     if case.deed == Deed::Lease {
-        // Its second task lets go of the pool a little later.
+        // The second task releases the pool a little later.
         tokio::task::yield_now().await;
         settled(pool).await;
     }
@@ -159,7 +159,7 @@ fn pool_of<'a>(case: &Case, pools: &'a [PgPool; 2]) -> &'a PgPool {
     &pools[usize::from(case.path == Path::Unfused)]
 }
 
-/// The round trip as a client sees it: the wire's, and what the machine takes.
+/// Measures the round trip as a client sees it: over the link, plus the machine's own.
 async fn ping(pool: &PgPool) -> Result<Sample, Fault> {
     let mut sample = Sample::default();
     let mut connection = pool.acquire().await?;

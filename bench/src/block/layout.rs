@@ -1,4 +1,4 @@
-//! The table's layout: what other choices would cost, in plain SQL.
+//! Measures alternative layouts of the table, in plain SQL.
 
 mod checks;
 mod expiry;
@@ -13,10 +13,10 @@ use crate::numbers::Sample;
 use crate::report::Report;
 use crate::server::Database;
 
-/// Rows in each table before anything is measured.
+/// Rows in each table before the measurement.
 const ROWS: usize = 200_000;
 
-/// A table that differs from the record's in one thing.
+/// A table that differs from the record's in one property.
 struct Variant {
     name: &'static str,
     table: &'static str,
@@ -50,7 +50,7 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// A session that does not wait for the disk: what is compared is work, and the disk would hide it.
+/// Opens a session that does not wait for the disk: the compared work would be hidden by it.
 async fn session(database: &Database) -> Result<PgConnection, Fault> {
     let mut session = database.connect().await?;
     session.execute("SET synchronous_commit = off").await?;
@@ -62,7 +62,7 @@ async fn run_sql(session: &mut PgConnection, sql: String) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A table with the record's columns and checks, without its indexes.
+/// Creates a table with the record's columns and checks, without its indexes.
 async fn table(session: &mut PgConnection, name: &str, changes: &str) -> Result<(), Fault> {
     run_sql(
         session,
@@ -78,7 +78,7 @@ async fn position(session: &mut PgConnection) -> Result<f64, Fault> {
     Ok(position.fetch_one(session).await?)
 }
 
-/// Bytes of a table or an index.
+/// Returns the bytes of a table or an index.
 async fn size(session: &mut PgConnection, relation: &str) -> Result<f64, Fault> {
     let size = sqlx::query_scalar("SELECT pg_relation_size($1::regclass)::float8");
     Ok(size.bind(relation).fetch_one(session).await?)

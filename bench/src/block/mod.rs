@@ -1,4 +1,4 @@
-//! The blocks of a run: each measures one thing, and leaves a report.
+//! The blocks of a run. Each measures one thing and writes a report.
 
 mod counts;
 mod fingerprint;
@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::server::Server;
 
-/// What a block has to work with.
+/// The inputs of a block.
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
     pub(crate) server: &'a Server,

@@ -1,4 +1,4 @@
-//! SQLite and MariaDB: first run and replay against the same work without the library.
+//! Measures first run and replay on SQLite and MariaDB against the same work without the library.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ const CASES: [(&str, &str); 5] = [
     ("mismatch", "one SELECT"),
 ];
 
-/// The cases, for a database whose places are question marks.
+/// The cases, for a database whose placeholders are question marks.
 macro_rules! cases {
     ($module:ident, $database:ty) => {
         mod $module {

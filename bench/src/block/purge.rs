@@ -1,4 +1,4 @@
-//! What a purge does to the calls that run beside it.
+//! Measures the effect of a purge on concurrent calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::report::table::{ratio, time, whole};
 use crate::report::{Report, Table};
 use crate::server::{Database, Path, Way};
 
-/// The most windows with a purge, and as many without.
+/// The maximum number of windows with a purge, and as many without.
 const PAIRS: usize = 20;
 
-/// The tasks that call while the purge runs.
+/// The tasks that call during the purge.
 const TASKS: u32 = 4;
 
-/// Rows of a batch and the pause after it; `None`: no purge.
+/// The rows of a batch and the pause after it; `None` runs no purge.
 type Setting = Option<(u32, Duration)>;
 
 const REAL: Setting = Some((DEFAULT_BATCH, DEFAULT_PAUSE));
@@ -40,7 +40,7 @@ const OTHERS: [Setting; 7] = [
 pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     let database = bench.server.database("purge").await?;
     let stage = Arc::new(Stage::set(&database).await?);
-    // As in production: a purge leaves dead rows, and a vacuum comes for them.
+    // As in production: a purge leaves dead rows, and autovacuum removes them.
     database
         .run("ALTER TABLE idem_record RESET (autovacuum_enabled)")
         .await?;
@@ -74,7 +74,7 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// The worker's own settings, in windows with and without it in turn, until all is purged or the time
+/// Runs the worker with its defaults in every second window, until everything is purged or the time
 /// is over.
 async fn real(
     bench: &mut Bench<'_>,
@@ -97,7 +97,7 @@ async fn real(
                 deleted += window.deleted;
                 purging += window.purging;
                 is_over = window.is_over;
-                // In the last one the purge ends before its window does.
+                // In the last window the purge ends before the window does.
                 if !is_over || bench.options.quick {
                     with.append(&window.times);
                 }
@@ -158,7 +158,7 @@ async fn real(
     Ok(())
 }
 
-/// Other sizes of batch and pause, in short windows in a fresh order.
+/// Tries other batch sizes and pauses, in short windows in a random order.
 async fn others(bench: &mut Bench<'_>, site: &Site, report: &mut Report) -> Result<(), Fault> {
     let length = Duration::from_millis(if bench.options.quick { 60 } else { 1_000 });
     let mut samples = vec![(Sample::default(), 0, Duration::ZERO); OTHERS.len()];
@@ -225,17 +225,17 @@ struct Site {
     purging: PgPool,
 }
 
-/// What came of one window.
+/// The result of one window.
 struct Window {
     times: Sample,
     deleted: u64,
     purging: Duration,
-    /// Whether nothing expired was left.
+    /// Whether no expired record was left.
     is_over: bool,
 }
 
 impl Site {
-    /// Calls for so long, beside a worker of this setting.
+    /// Calls for the given time, beside a worker with this setting.
     async fn window(&self, setting: Setting, length: Duration) -> Result<Window, Fault> {
         let (deleted, is_over) = (
             Arc::new(AtomicU64::new(0)),
@@ -251,7 +251,8 @@ impl Site {
                 .on_sweep(move |swept| {
                     if let Ok(purged) = swept {
                         deleted.fetch_add(purged.rows, Ordering::AcqRel);
-                        // One cut short by the end of the window has left some.
+                        // A batch that is cut short by the end of the window has left expired
+                        // records.
                         let cut = begun.elapsed() >= length;
                         is_over.store(!cut && !purged.skipped, Ordering::Release);
                     }
@@ -289,7 +290,7 @@ impl Site {
     }
 }
 
-/// Records in the order of time, as time-ordered keys make them.
+/// Inserts records in the order of time, as time-ordered keys do.
 async fn fill(database: &Database, rows: usize, expired: bool) -> Result<(), Fault> {
     let mut connection = database.connect().await?;
     let age = if expired {

@@ -1,4 +1,4 @@
-//! How many calls a second by 1, 8 and 32 tasks at once, and what each takes of the processor.
+//! Measures the calls a second by 1, 8 and 32 concurrent tasks, and the processor time of each.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ use crate::server::{Database, Path, Way};
 
 const TASKS: [u32; 3] = [1, 8, 32];
 
-/// What is called, by which path, and what it is compared with.
+/// A call, its path, and the case that it is compared with.
 type Kind = (&'static str, Deed, Path, &'static str);
 
-/// By every number of tasks.
+/// The kinds that run with every number of tasks.
 const KINDS: [Kind; 4] = [
     ("plain", Deed::PlainOne, Path::Fused, "plain"),
     ("fused", Deed::One, Path::Fused, "plain"),
     ("unfused", Deed::One, Path::Unfused, "plain"),
     ("by hand, fused", Deed::HandFused, Path::Fused, "plain"),
 ];
-/// By 8 tasks, for what they take of the processor.
+/// The kinds whose processor time is measured, by 8 tasks.
 const READING: [Kind; 3] = [
     ("one SELECT", Deed::Select, Path::Fused, "one SELECT"),
     ("replay, fused", Deed::Replay, Path::Fused, "one SELECT"),
@@ -34,17 +34,17 @@ const READING: [Kind; 3] = [
 ];
 const FOR_READING: u32 = 8;
 
-/// Many short slices rather than a few long ones: the disk has slow seconds.
+/// Many short slices average better than a few long ones, since the disk has slow seconds.
 const ROUNDS: usize = 20;
 
-/// One kind by one number of tasks.
+/// One kind with one number of tasks.
 struct Slot {
     tasks: u32,
     kind: Kind,
     pool: PgPool,
     /// Calls a second.
     rate: Sample,
-    /// Microseconds of a call.
+    /// Processor time of a call, in microseconds.
     server: Sample,
     client: Sample,
 }
@@ -96,7 +96,7 @@ fn slice(bench: &Bench<'_>) -> Duration {
     Duration::from_millis(if bench.options.quick { 100 } else { 250 })
 }
 
-/// Every number of tasks and every kind, in a fresh order each round.
+/// Runs every kind with every number of tasks, in a random order each round.
 async fn measure(
     bench: &mut Bench<'_>,
     database: &Database,
@@ -143,7 +143,7 @@ async fn measure(
     Ok(slots)
 }
 
-/// The calls of one slice, by so many tasks that call one after another.
+/// Runs the calls of one slice. Each task calls again as soon as its last call returns.
 async fn call(stage: &Arc<Stage>, slot: &Slot, slice: Duration) -> Result<usize, Fault> {
     let begun = Instant::now();
     let tasks: Vec<_> = (0..slot.tasks)

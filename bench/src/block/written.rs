@@ -1,4 +1,4 @@
-//! What a call leaves with the server: bytes of WAL, and versions of rows.
+//! Measures what a call writes on the server: bytes of WAL, and row versions.
 
 use sqlx::{Connection as _, PgConnection};
 
@@ -10,7 +10,7 @@ use crate::report::table::whole;
 use crate::report::{Report, Table};
 use crate::server::{Way, settled};
 
-/// Beyond one to warm up.
+/// The rounds that are measured, after one warm-up round.
 const ROUNDS: usize = 5;
 
 pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
@@ -20,7 +20,8 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     let calls = bench.options.scaled(40);
     let mut bytes = vec![Sample::default(); CASES.len()];
     let mut rows = vec![Rows::default(); CASES.len()];
-    // A page that a checkpoint has seen is written whole at its next change; here none comes.
+    // The first change of a page after a checkpoint writes the whole page. No further checkpoint
+    // follows this one.
     database.run("CHECKPOINT").await?;
     for round in 0..=ROUNDS {
         for index in bench.chance.order(CASES.len()) {
@@ -79,7 +80,7 @@ fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
         report.figure(&format!("{}/updated", case.name), rows.updated);
         report.figure(&format!("{}/dead", case.name), rows.dead);
         let a_call = |count: f64| {
-            // Each round has one call more, before its bytes are looked at.
+            // Each round makes one more call before its bytes are read.
             let all = float(calls + ROUNDS);
             if count == 0.0 {
                 "0".to_owned()
@@ -112,13 +113,13 @@ fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
     report
 }
 
-/// Where the server writes next.
+/// Returns the server's current WAL position.
 async fn position(observer: &mut PgConnection) -> Result<i64, Fault> {
     let position = sqlx::query_scalar("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint");
     Ok(position.fetch_one(observer).await?)
 }
 
-/// What the server counts of the record's table, as far as its sessions have told it.
+/// The server's counters for the record's table, as far as its sessions have reported them.
 #[derive(Debug, Clone, Default)]
 struct Rows {
     inserted: f64,
@@ -156,7 +157,7 @@ impl Rows {
     }
 }
 
-/// A session tells what it has counted when it ends, at the latest.
+/// Closes a pool and waits for its counters: a session reports them at the latest when it ends.
 async fn close(pool: sqlx::PgPool, observer: &mut PgConnection) -> Result<(), Fault> {
     let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
         .fetch_one(&pool)

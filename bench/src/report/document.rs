@@ -1,4 +1,4 @@
-//! `docs/performance.md`: the words are written by hand, and what stands between two marks is put there
+//! `docs/performance.md`: its prose is written by hand. The text between two marks is generated
 //! from the last run of each block.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::Fault;
 use crate::block::BLOCKS;
 use crate::options::Options;
 
-/// Puts tables into the document, and plots beside it.
+/// Puts the tables into the document, and the plots beside it.
 pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     let mut text = fs::read_to_string(&options.document)?;
     let plots = options.document.with_extension("");
@@ -19,7 +19,10 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     for (block, _) in BLOCKS {
         let report = Report::kept(&options.out, block)?;
         if report.quick {
-            return Err(format!("the last run of {block} was a quick one").into());
+            return Err(format!(
+                "the last run of {block} was a --quick run, whose figures are not kept"
+            )
+            .into());
         }
         let mut tables = String::new();
         for table in &report.tables {
@@ -37,11 +40,11 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     machines.dedup();
     let load = loads.into_iter().fold(0.0, f64::max);
     machines.push(format!(
-        "The load average of the minute before the run was {load:.1}: what other programs were doing."
+        "The load average of the minute before the run was {load:.1}, caused by other programs."
     ));
     text = put(&text, "machine", &machines.join("\n\n"))?;
     let goals = goals::table(&options.out)?.to_string();
-    // Its caption is the section's.
+    // The section's heading already serves as its caption.
     let goals = goals
         .split_once("\n\n")
         .map_or(goals.as_str(), |(_, rows)| rows);

@@ -1,4 +1,4 @@
-//! What the library sets itself, and whether the last run of each block has met it.
+//! The library's performance goals, and whether the last run of each block met them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,14 +18,14 @@ enum Unit {
     Micros,
 }
 
-/// A bound on a figure, or on one divided by another.
+/// A bound on a figure, or on the ratio of two.
 struct Goal {
     what: &'static str,
     figure: &'static str,
     over: Option<&'static str>,
     unit: Unit,
     at_most: f64,
-    /// For a figure that has to be above its bound.
+    /// A goal for a figure that must be at least its bound.
     at_least: f64,
 }
 
@@ -176,7 +176,7 @@ const GOALS: [Goal; 22] = {
 const UPDATED: &str = "written/atomic/updated";
 const DEAD: &str = "written/atomic/dead";
 
-/// Every goal with its figure. A block that has not run leaves its goals open.
+/// Returns every goal with its figure. The goals of a block that has not run stay open.
 pub(crate) fn table(out: &Path) -> Result<Table, Fault> {
     let mut figures = Figures::new();
     for (block, _) in BLOCKS {
@@ -185,7 +185,7 @@ pub(crate) fn table(out: &Path) -> Result<Table, Fault> {
         }
     }
     if figures.is_empty() {
-        return Err("no block has run".into());
+        return Err("no block has been run: run the bench without --quick first".into());
     }
     sum(&mut figures, UPDATED, "updated");
     sum(&mut figures, DEAD, "dead");
@@ -206,7 +206,7 @@ pub(crate) fn table(out: &Path) -> Result<Table, Fault> {
     Ok(table)
 }
 
-/// Over all cases but lease mode, which has to write its claim.
+/// Sums over all cases except lease mode, which has to write its claim.
 fn sum(figures: &mut Figures, name: &str, what: &str) {
     let atomic = CASES.iter().filter(|case| case.deed != Deed::Lease);
     let found: Option<f64> = atomic
@@ -227,7 +227,7 @@ impl Goal {
     }
 
     fn is_met(&self, found: f64) -> bool {
-        // A ratio is judged as it is shown.
+        // A ratio is compared as displayed.
         let found = if matches!(self.unit, Unit::Ratio) {
             (found * 100.0).round() / 100.0
         } else {

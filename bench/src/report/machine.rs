@@ -1,4 +1,4 @@
-//! The machine that was measured on, as a reader would ask for it.
+//! A description of the machine, for readers.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub(crate) struct Machine {
     pub(crate) postgres: String,
     pub(crate) rustc: String,
     pub(crate) sqlx: String,
-    /// The load average of the last minute before the run, which others made.
+    /// The load average of the minute before the run, caused by other programs.
     pub(crate) load: f64,
 }
 
@@ -73,7 +73,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
     text.unwrap_or_default()
 }
 
-/// The first field of this name in a file of `name: value` lines.
+/// Returns the first field with this name in a file of `name: value` lines.
 fn field(file: &str, name: &str) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -91,7 +91,7 @@ fn memory() -> String {
 }
 
 fn disk() -> String {
-    // The file system of the directory that the server's data is in.
+    // The file system of the server's data directory.
     let dir = std::env::temp_dir();
     let source = said("df", &["--output=source,fstype", &dir.to_string_lossy()]);
     let line = source.lines().last().unwrap_or_default();
@@ -111,7 +111,8 @@ fn system() -> String {
     format!("Linux {number}")
 }
 
-/// The version of a package in the lock file of the workspace: above this package, or in it.
+/// Returns the version of a package in the workspace's lock file, or in the lock file of a parent
+/// directory.
 fn locked(package: &str) -> String {
     let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"))
         .or_else(|_| fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")));

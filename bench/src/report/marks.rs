@@ -1,8 +1,8 @@
-//! Marks in a document written by hand, between which figures are put.
+//! Marks in a hand-written document, with generated figures between them.
 
 use crate::Fault;
 
-/// Puts text between the marks of this name.
+/// Replaces the text between the marks of this name.
 pub(crate) fn put(document: &str, name: &str, text: &str) -> Result<String, Fault> {
     let (begin, end) = (format!("<!-- bench: {name} -->"), "<!-- end -->");
     let (head, rest) = document

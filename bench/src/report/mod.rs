@@ -1,4 +1,4 @@
-//! What a run leaves: JSON, tables, plots, and the document.
+//! The output of a run: JSON, tables, plots, and the document.
 
 pub(crate) mod document;
 pub(crate) mod goals;
@@ -20,18 +20,18 @@ use crate::Fault;
 use crate::numbers::Sample;
 use machine::Machine;
 
-/// What one block has measured, as it is kept in `<block>.json`.
+/// The measurements of one block, as stored in `<block>.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) block: String,
-    /// Whether the run was of a few iterations, whose figures are none to keep.
+    /// Whether the run had too few iterations for its figures to be kept.
     pub(crate) quick: bool,
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
     pub(crate) machine: Option<Machine>,
     pub(crate) tables: Vec<Table>,
     pub(crate) plots: Vec<Plot>,
-    /// Every figure by its name, for goals and for those who calculate with them.
+    /// Every figure by its name, for the goals and for readers who calculate with them.
     pub(crate) figures: BTreeMap<String, f64>,
 }
 
@@ -49,14 +49,14 @@ impl Report {
         }
     }
 
-    /// Notes a figure under this block's name. What was not measured is none.
+    /// Records a figure under this block's name, unless it is not a number.
     pub(crate) fn figure(&mut self, name: &str, value: f64) {
         if value.is_finite() {
             self.figures.insert(format!("{}/{name}", self.block), value);
         }
     }
 
-    /// Notes what a sample comes to.
+    /// Records the statistics of a sample.
     pub(crate) fn sample(&mut self, name: &str, sample: &Sample) {
         self.figure(
             &format!("{name}/count"),
@@ -67,7 +67,7 @@ impl Report {
         self.figure(&format!("{name}/quartile 3"), sample.quantile(0.75));
     }
 
-    /// Writes JSON and plots, and prints the tables.
+    /// Writes the JSON and the plots, and prints the tables.
     pub(crate) fn keep(&self, out: &Path) -> Result<(), Fault> {
         fs::create_dir_all(out)?;
         fs::write(
@@ -83,11 +83,11 @@ impl Report {
         Ok(())
     }
 
-    /// What the last run of a block has left.
+    /// Reads the report of the last run of a block.
     pub(crate) fn kept(out: &Path, block: &str) -> Result<Self, Fault> {
         let file = out.join(format!("{block}.json"));
         let text = fs::read_to_string(&file)
-            .map_err(|error| format!("{}: {error}: the block has not run", file.display()))?;
+            .map_err(|error| format!("{}: {error}: the block has not been run", file.display()))?;
         Ok(serde_json::from_str(&text)?)
     }
 }

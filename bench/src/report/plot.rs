@@ -1,4 +1,4 @@
-//! A plot of lines, as SVG text.
+//! A line plot as SVG text.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::float;
 
-/// Lines over a few named places; the places stand evenly, whatever their distance.
+/// Lines over a few named positions, which are evenly spaced whatever their values.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plot {
     pub(crate) file: String,
@@ -25,7 +25,7 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 500.0;
 const TOP: f64 = 70.0;
 const BOTTOM: f64 = 345.0;
-/// Told apart by those who do not see all colours.
+/// Colours that colour-blind readers can tell apart.
 const COLOURS: [&str; 8] = [
     "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999",
 ];
@@ -47,7 +47,7 @@ impl Plot {
         let mut value = self.from;
         while value <= top + step / 2.0 {
             let y = height(value);
-            // Infallible: a String takes everything.
+            // Cannot fail: writing to a `String` always succeeds.
             let _ = writeln!(
                 svg,
                 "<path d=\"M{LEFT:.1} {y:.1}H{RIGHT:.1}\" stroke=\"#dddddd\"/>"
@@ -110,7 +110,7 @@ impl Plot {
     }
 }
 
-/// The distance of lines across: 1, 2 or 5 of some power of ten, so that there are about five.
+/// Returns the distance of grid lines: 1, 2 or 5 times a power of ten, for about five lines.
 fn step(span: f64) -> f64 {
     let rough = span / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -155,7 +155,7 @@ mod tests {
             from: 1.0,
         };
         let svg = plot.svg();
-        // The lowest value on the lowest line, the highest on the highest.
+        // The lowest value is on the lowest grid line, the highest on the highest.
         assert!(svg.contains("points=\"95.0,345.0 475.0,70.0\""), "{svg}");
         assert!(svg.contains("a &lt; b") && !svg.contains("a < b"));
     }

@@ -1,4 +1,4 @@
-//! A table, in Markdown that is also readable as it is.
+//! A Markdown table that is also readable as plain text.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A time in microseconds, in the unit that reads best.
+/// Formats a time in microseconds, in the unit that reads best.
 pub(crate) fn time(micros: f64) -> String {
     if micros < 1.0 {
         format!("{:.0} ns", micros * 1e3)
@@ -84,7 +84,7 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.2}x")
 }
 
-/// A whole number, with a mark at each thousand.
+/// Formats a whole number with thousands separators.
 pub(crate) fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! One law under libFuzzer: that which `IDEM_FUZZ_TARGET` names.
+//! Runs one law under libFuzzer: the target that `IDEM_FUZZ_TARGET` names.
 
 #![no_main]
 

@@ -5,11 +5,11 @@ use syn::Ident;
 use super::value::Argument;
 use crate::diagnostic::{Code, fault};
 
-/// One option: whether it was given, and its value unless that was at fault.
+/// One option: whether it was given, and its value unless the value was faulty.
 pub(crate) struct Slot<T> {
     /// The option's name where it was written.
     pub(crate) name: Option<Ident>,
-    /// Empty also if the option was given with a faulty value, which has been reported.
+    /// `None` also if the option was given with a faulty value; that fault has been reported.
     pub(crate) value: Option<T>,
 }
 
@@ -23,7 +23,7 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Reads the value of the option that was just named.
+    /// Reads the value of the option whose name was just read.
     pub(crate) fn set(
         &mut self,
         at: &Argument<'_>,
@@ -48,7 +48,7 @@ impl<T> Slot<T> {
 }
 
 impl<T: Copy + PartialEq> Slot<T> {
-    /// The option's name, if it was given with this value.
+    /// Returns the option's name if it was given with this value.
     pub(crate) fn given_as(&self, value: T) -> Option<&Ident> {
         self.name.as_ref().filter(|_| self.value == Some(value))
     }

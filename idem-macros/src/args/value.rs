@@ -1,4 +1,4 @@
-//! The forms that an option's value takes.
+//! The forms that an option's value can take.
 
 use proc_macro2::{Group, TokenTree};
 use syn::ext::IdentExt as _;
@@ -10,7 +10,7 @@ use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, token};
 use crate::diagnostic::{Code, fault};
 use crate::{literal, nearest};
 
-/// An option whose name was read and whose value comes next.
+/// An option whose name has been read and whose value comes next.
 pub(crate) struct Argument<'i> {
     pub(crate) name: &'i Ident,
     pub(crate) example: &'static str,
@@ -19,27 +19,27 @@ pub(crate) struct Argument<'i> {
 
 /// Where the key comes from.
 pub(crate) enum Key {
-    /// `key = expr`: a value that is a key already.
+    /// `key = expr`: the value is a key.
     Given(Expr),
-    /// `key = natural(a, b)`: a key minted from parts.
+    /// `key = natural(a, b)`: the key is derived from its parts.
     Natural(Vec<Expr>),
 }
 
-/// What the operation is called.
+/// The operation's name.
 pub(crate) enum Operation {
-    /// `operation = "name"`: part of the constant description.
+    /// `operation = "name"`: the name is part of the constant description.
     Literal(LitStr),
-    /// `operation = expr`: evaluated at each call.
+    /// `operation = expr`: the name is evaluated at each call.
     Computed(Expr),
 }
 
-/// What is compared in place of all parameters.
+/// The value that is compared in place of all parameters.
 pub(crate) enum Fingerprint {
     Off,
     Projection(Expr),
 }
 
-/// The error for input that goes on otherwise than it must.
+/// Returns the error for input that continues with something other than `what`.
 pub(crate) fn expected(input: ParseStream, what: &str) -> syn::Error {
     let next = input.fork().parse::<TokenTree>().ok();
     fault(Code::Form, next, format_args!("expected {what}"))
@@ -54,7 +54,7 @@ impl Argument<'_> {
         )
     }
 
-    /// The `=`, with something after it.
+    /// Reads the `=` and checks that something follows it.
     fn assignment(&self) -> syn::Result<()> {
         if self.input.parse::<Option<Token![=]>>()?.is_none() || self.next_is_missing() {
             return Err(self.misformed());
@@ -66,10 +66,11 @@ impl Argument<'_> {
         self.input.is_empty() || self.input.peek(Token![,])
     }
 
-    /// A value that syn can read, or an error that shows how the option is written.
+    /// Reads a value with syn. The error shows how the option is written.
     fn parsed<T: Parse>(&self) -> syn::Result<T> {
         self.assignment()?;
-        // Ahead of the input, so that what is left over inside a group is no second error.
+        // Parses ahead of the input, so that tokens left over inside a group are not a second
+        // error.
         let ahead = self.input.fork();
         let value = ahead.parse().map_err(|error| {
             let shown = format!("{error}: `{}` is written `{}`", self.name, self.example);
@@ -83,7 +84,7 @@ impl Argument<'_> {
         self.text_or(str::to_owned)
     }
 
-    /// A string literal; `quoted` says what to put in quotes in place of a number.
+    /// Reads a string literal. In place of a number, `quoted` says what to put in quotes.
     fn text_or(&self, quoted: impl FnOnce(&str) -> String) -> syn::Result<LitStr> {
         self.assignment()?;
         if self.input.peek(LitStr) {
@@ -101,7 +102,7 @@ impl Argument<'_> {
                 format!("put it in quotes: `{} = \"{word}\"`", self.name)
             }
             TokenTree::Ident(_) => format!(
-                "it is checked at compile time, so a constant will not do: write `{}`",
+                "the value is checked at compile time, so it cannot be a constant: write `{}`",
                 self.example
             ),
             _ => format!("write `{}`", self.example),
@@ -114,7 +115,7 @@ impl Argument<'_> {
     }
 }
 
-/// A string literal that obeys a rule.
+/// Reads a string literal and checks it against a rule.
 pub(crate) fn checked(
     rule: fn(&LitStr) -> syn::Result<String>,
 ) -> impl FnOnce(&Argument<'_>) -> syn::Result<LitStr> {
@@ -125,7 +126,7 @@ pub(crate) fn checked(
     }
 }
 
-/// `"name"`, or an expression that gives one.
+/// Reads `"name"`, or an expression that evaluates to one.
 pub(crate) fn operation(at: &Argument<'_>) -> syn::Result<Operation> {
     let number = |ahead: ParseStream| ahead.peek(Lit) && !ahead.peek(LitStr);
     let ahead = at.input.fork();
@@ -153,7 +154,7 @@ pub(crate) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<
     move |at| literal::duration(&at.name.to_string(), &at.text_or(with_unit)?, limit)
 }
 
-/// One of a few words.
+/// Reads one of a few words.
 pub(crate) fn choice<const N: usize>(
     choices: [(&'static str, bool); N],
 ) -> impl FnOnce(&Argument<'_>) -> syn::Result<bool> {
@@ -184,7 +185,7 @@ pub(crate) fn boolean(at: &Argument<'_>) -> syn::Result<bool> {
     Err(at.misformed())
 }
 
-/// `name`, or `name = true`.
+/// Reads `name` or `name = true`.
 pub(crate) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
     if at.next_is_missing() {
         Ok(true)
@@ -193,7 +194,7 @@ pub(crate) fn flag(at: &Argument<'_>) -> syn::Result<bool> {
     }
 }
 
-/// `name`, and nothing after it.
+/// Reads `name` and checks that nothing follows it.
 pub(crate) fn word(at: &Argument<'_>) -> syn::Result<()> {
     if at.next_is_missing() {
         Ok(())
@@ -202,13 +203,13 @@ pub(crate) fn word(at: &Argument<'_>) -> syn::Result<()> {
     }
 }
 
-/// `option = Name`.
+/// Reads `option = Name`.
 pub(crate) fn name(at: &Argument<'_>) -> syn::Result<Ident> {
     at.assignment()?;
     at.input.parse().map_err(|_| at.misformed())
 }
 
-/// `name(a, b)`.
+/// Reads `name(a, b)`.
 pub(crate) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     if !at.input.peek(token::Paren) {
         return Err(at.misformed());
@@ -275,7 +276,7 @@ pub(crate) fn fingerprint(at: &Argument<'_>) -> syn::Result<Fingerprint> {
         return Err(fault(
             Code::Constant,
             &expr,
-            "a literal is the same for every request, so nothing would be compared\nhelp: write `fingerprint = (cmd.amount, cmd.payee)`, or `fingerprint = off` if that is what is meant",
+            "a literal is the same for every request, so nothing would be compared\nhelp: write `fingerprint = (cmd.amount, cmd.payee)`, or `fingerprint = off` if that is intended",
         ));
     }
     if is_word(&expr, "off") {
@@ -291,7 +292,7 @@ pub(crate) fn path(at: &Argument<'_>) -> syn::Result<Path> {
         .map_err(|_| at.misformed())
 }
 
-/// The expression inside invisible groups and parentheses.
+/// Returns the expression inside invisible groups and parentheses.
 pub(crate) fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(group) => bare(&group.expr),

@@ -1,4 +1,4 @@
-//! The options of one attribute, and how a list of them is read.
+//! The options of one attribute, and the parser for a list of them.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
@@ -9,21 +9,22 @@ use super::value::{self, Argument};
 use crate::diagnostic::{Code, Faults, fault};
 use crate::nearest;
 
-/// What may stand in an attribute, and what people write instead.
+/// The options that an attribute accepts, and the words that people write instead.
 pub(crate) struct Vocabulary {
-    /// The attribute, as messages call it.
+    /// The attribute's name in messages.
     pub(crate) attribute: &'static str,
-    /// Every option, with an example of how it is written.
+    /// Every option, with an example of its syntax.
     pub(crate) options: &'static [(&'static str, &'static str)],
-    /// Words that other libraries use for an option of ours.
+    /// The words of other libraries for our options.
     pub(crate) synonyms: &'static [(&'static str, &'static str)],
 }
 
 impl Vocabulary {
-    /// Reads the arguments; whatever is at fault goes to `faults`, the rest is read all the same.
+    /// Reads the arguments. Faults go to `faults`; the arguments after a faulty one are still read.
     ///
-    /// `option` takes the value of an option whose name was read. The result says whether all
-    /// arguments could be attributed to options: if not, one may seem to be missing.
+    /// Calls `option` to read the value of each option whose name was read. Returns whether every
+    /// argument could be assigned to an option; if not, a missing option may be the unreadable
+    /// argument.
     pub(crate) fn read(
         &self,
         arguments: TokenStream,
@@ -50,7 +51,7 @@ impl Vocabulary {
         sure
     }
 
-    /// Reads one argument up to the comma after it.
+    /// Reads one argument, up to the comma after it.
     fn argument(
         &self,
         input: ParseStream,
@@ -84,10 +85,10 @@ impl Vocabulary {
 
     /// Skips to the next comma that an option follows, or to the end.
     ///
-    /// Commas inside a broken expression would otherwise give further errors for the same fault.
+    /// Commas inside a broken expression would otherwise produce further errors for the same fault.
     fn resynchronise(&self, input: ParseStream) {
         while !input.is_empty() && !self.at_next_option(input) {
-            // Infallible: the input is not empty.
+            // Cannot fail: the input is not empty.
             let _ = input.parse::<TokenTree>();
         }
     }
@@ -128,7 +129,7 @@ impl Vocabulary {
             Code::UnknownOption,
             name,
             format_args!(
-                "`{text}` is no option of `#[{}]`\nhelp: {help}",
+                "`{text}` is not an option of `#[{}]`\nhelp: {help}",
                 self.attribute
             ),
         )

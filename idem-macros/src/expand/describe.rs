@@ -1,5 +1,4 @@
-//! What is said of a handler apart from its calls: its description, its place in the registry, its
-//! marker.
+//! Generates the description of a handler: its constant, its registration, its marker.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -9,7 +8,7 @@ use super::{DEFAULT_RETENTION, DEFAULT_WAIT, lease};
 use crate::args::{Fingerprint, Operation, Options};
 use crate::item::Item;
 
-/// The description of the operation: a constant, but without a name that the body could see.
+/// Generates the description of the operation: a constant without a name that the body could see.
 pub(super) fn constant(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     if let Some(marker) = &options.marker.value {
@@ -19,13 +18,13 @@ pub(super) fn constant(item: &Item, options: &Options, p: &TokenStream) -> Token
     quote_spanned!(mixed=> const { #operation })
 }
 
-/// `Operation::new(..)` and whatever the options ask of it.
+/// Generates `Operation::new(..)` and the calls that set its options.
 fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let namespace = &options.namespace.value;
     let name = match &options.operation.value {
         Some(Operation::Literal(name)) => name.to_token_stream(),
-        // Each call says its own; until it has, it goes by the function's.
+        // The name is known only at the call. The constant holds the function's name until then.
         Some(Operation::Computed(_)) | None => function(item).into_token_stream(),
     };
     let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
@@ -67,9 +66,10 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     operation
 }
 
-/// The handler's entry in the registry: what is known of it without a call.
+/// Generates the handler's registration: everything about it that is known without a call.
 ///
-/// It stands in the body, so that a method has one too, and first, as an item should.
+/// It stands in the body, so that methods are registered too, and it comes first, because items
+/// precede statements.
 pub(super) fn registration(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let namespace = &options.namespace.value;
@@ -82,12 +82,13 @@ pub(super) fn registration(item: &Item, options: &Options, p: &TokenStream) -> T
     quote_spanned!(mixed=> #p::register! { [#p] #namespace, #name, #function })
 }
 
-/// The type that `marker` names, described by the operation and as visible as the handler.
+/// Generates the type that `marker` names. It describes the operation and has the handler's
+/// visibility.
 pub(super) fn marker(item: &Item, options: &Options) -> Option<TokenStream> {
     described(item, options, |p| operation(item, options, p))
 }
 
-/// The same type beside a handler that has faults, so that what names it has none.
+/// Generates the same type for a handler with faults, so that uses of the type still compile.
 pub(crate) fn stand_in(item: &Item, options: &Options) -> Option<TokenStream> {
     described(
         item,
@@ -126,7 +127,7 @@ fn described(
     })
 }
 
-/// The function's name, as text.
+/// Returns the function's name as text.
 fn function(item: &Item) -> String {
     item.sig.ident.unraw().to_string()
 }

@@ -1,7 +1,7 @@
-//! The code of a leased handler: the body as a future of its own, handed to the runtime.
+//! Generates the code of a leased handler: the body becomes a future that is handed to the runtime.
 //!
-//! The runtime runs it in a task that the caller only waits for, so it owns everything that it uses.
-//! It learns of its attempt by its first await, once that has claimed the key.
+//! The runtime runs the future in a task, and the caller only waits for that task, so the future
+//! owns everything it uses. Its first await returns the attempt once the key is claimed.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -37,7 +37,7 @@ pub(super) fn body(
     let owned = keys.iter().map(|key| &key.owned);
     let lent = keys.iter().map(|key| &key.lent);
     let arrival = quote_spanned!(mixed=> arrival.attempt().await);
-    // Underlined at the user's type, if that is another `Attempt` than the library's.
+    // Underlined at the user's type, in case that is another `Attempt` than the library's.
     let held = Ends::of(attempt).open(&quote!(&held));
     let binding = match model.first.as_ref().map(|first| &*first.typed.pat) {
         Some(Pat::Wild(_)) | None => quote_spanned!(mixed=> #arrival;),
@@ -66,20 +66,21 @@ pub(super) fn body(
     }
 }
 
-/// The options of the lease, as the operation is told them.
+/// Generates the operation's lease options.
 pub(super) fn option(options: &Options, p: &TokenStream) -> Option<TokenStream> {
     let mixed = Span::mixed_site();
     let lease = options.lease.value?;
     let on_lapse = if options.unknown_on_lapse.given_as(false).is_some() {
         quote_spanned!(mixed=> Retry)
     } else {
-        // Where nothing is said, no effect happens twice.
+        // The default: no effect happens twice.
         quote_spanned!(mixed=> Unknown)
     };
     Some(quote_spanned!(mixed=> .lease(#p::Duration::from_secs(#lease), #p::OnLapse::#on_lapse)))
 }
 
-/// A key that is taken by reference: owned by the body, and lent to it under its own name and type.
+/// A key that the handler takes by reference. The body owns it and borrows it under its own name
+/// and type.
 struct LentKey {
     owned: TokenStream,
     lent: TokenStream,
@@ -102,7 +103,7 @@ fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
             quote_spanned!(mixed=> &#owned),
         )
     } else {
-        // An `Option`, of a key or of a reference to one.
+        // An `Option` of a key, or of a reference to one.
         let inner = types::last_segment(ty).and_then(|last| types::type_arguments(last).next())?;
         if !matches!(types::bare(inner), Type::Reference(_)) {
             return None;
@@ -118,7 +119,7 @@ fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
     let pat = &param.typed.pat;
     Some(LentKey {
         owned: quote_spanned!(mixed=> #(#cfgs)* #underscored let #owned = #own;),
-        // As a parameter it was used: it named the call.
+        // The parameter was used already: it identified the call.
         lent: quote!(#(#attrs)* #[allow(unused_variables, clippy::shadow_unrelated)] let #pat = #lend;),
     })
 }

@@ -7,7 +7,7 @@ use super::read::{Attributes, Words};
 use crate::diagnostic::{Code, Faults};
 use crate::types;
 
-/// What is known of an enum without faults.
+/// An enum without faults.
 pub(super) struct Plan<'i> {
     pub(super) permanent: Vec<Permanent<'i>>,
     pub(super) transient: Vec<&'i Ident>,
@@ -18,11 +18,11 @@ pub(super) struct Plan<'i> {
 pub(super) struct Permanent<'i> {
     pub(super) variant: &'i Ident,
     pub(super) class: String,
-    /// `None` if its fields are not recorded, so that it comes back as the replayed variant.
+    /// `None` if the fields are not recorded; the variant then comes back as the replayed variant.
     pub(super) fields: Option<&'i Fields>,
 }
 
-/// Reports whatever is at fault; `None` if there is no variant for replayed failures.
+/// Reports all faults. Returns `None` if there is no variant for replayed failures.
 pub(super) fn plan<'i>(
     input: &'i DeriveInput,
     attributes: &Attributes<'i>,
@@ -84,7 +84,7 @@ fn contradictions(words: &Words<'_>, faults: &mut Faults) {
                 Code::Contradiction,
                 name,
                 format_args!(
-                    "the variant for replayed failures is recorded as what it holds: remove `{name}`"
+                    "the variant for replayed failures is recorded as the failure that it holds: remove `{name}`"
                 ),
             );
         }
@@ -101,7 +101,7 @@ fn contradictions(words: &Words<'_>, faults: &mut Faults) {
     }
 }
 
-/// The variant for failures that come back as they are stored: one, with one field.
+/// Checks the variant for failures that come back as stored: there is one, with one field.
 fn replayed<'i>(words: &Words<'i>, found: &mut Option<&'i Variant>, faults: &mut Faults) {
     let variant = words.variant;
     if let Some(first) = found {
@@ -128,7 +128,8 @@ fn replayed<'i>(words: &Words<'i>, found: &mut Option<&'i Variant>, faults: &mut
     *found = Some(variant);
 }
 
-/// A database error may pass, and a deadlock that is recorded never does.
+/// Checks that no permanent variant holds a database error: it may be transient, and a recorded
+/// failure is final.
 fn database(words: &Words<'_>, runtime: Option<&Ident>, faults: &mut Faults) {
     let held = words
         .variant
@@ -139,7 +140,7 @@ fn database(words: &Words<'_>, runtime: Option<&Ident>, faults: &mut Faults) {
         (Some(ty), None) => faults.push(
             Code::DatabaseFailure,
             ty,
-            "a database error may pass (a deadlock, a lost connection), and recorded it never would\nhelp: remove `permanent`; or say that this variant is made only from errors that no retry can mend: `#[failure(permanent, database)]`",
+            "a database error may be transient (a deadlock, a lost connection), but a recorded failure is final\nhelp: remove `permanent`; or say that this variant is made only from errors that no retry can fix: `#[failure(permanent, database)]`",
         ),
         (None, Some(name)) => faults.push(
             Code::Contradiction,
@@ -161,7 +162,7 @@ fn borrowed(words: &Words<'_>, faults: &mut Faults) {
     }
 }
 
-/// A type that is or holds a database error, as far as its spelling tells.
+/// Returns the type, or the part of it, that is spelled like a database error.
 fn database_error<'t>(ty: &'t Type, runtime: Option<&Ident>) -> Option<&'t Type> {
     let segments = match types::bare(ty) {
         Type::Path(path) => &path.path.segments,
@@ -235,7 +236,7 @@ fn missing(input: &DeriveInput, permanent: bool, replayed: bool, faults: &mut Fa
             Code::NothingPermanent,
             &input.ident,
             format_args!(
-                "no variant of `{}` is permanent, so that nothing would ever be recorded\nhelp: write `#[failure(permanent)]` above each variant that no retry can mend",
+                "no variant of `{}` is permanent, so nothing would ever be recorded\nhelp: write `#[failure(permanent)]` above each variant that no retry can fix",
                 input.ident
             ),
         );

@@ -1,4 +1,4 @@
-//! The implementation of `Failure`: two matches over what the runtime stores and reads.
+//! Generates the implementation of `Failure`: two matches over the recorded form.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -57,7 +57,7 @@ pub(super) fn implementation(
             Self::#replayed { #member: #replays.held(failure) }
         }
     };
-    // What stands for another by its declaration comes back as that.
+    // A variant that is not recorded with its fields comes back in the replayed variant.
     let others = plan
         .permanent
         .iter()
@@ -82,7 +82,7 @@ pub(super) fn implementation(
     )
 }
 
-/// What stands in for the implementation of a type at fault, so that its users compile.
+/// Generates an implementation for a type with faults, so that its users compile.
 pub(super) fn fallback(input: &DeriveInput, runtime: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let stored = quote_spanned!(mixed=> #runtime::StoredFailure);
@@ -115,7 +115,7 @@ fn around(
     }
 }
 
-/// The arm of `to_failure` for one variant.
+/// Generates the arm of `to_failure` for one variant.
 fn record(input: &DeriveInput, permanent: &Permanent<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let variant = resolved(permanent.variant);
@@ -148,7 +148,7 @@ fn record(input: &DeriveInput, permanent: &Permanent<'_>, p: &TokenStream) -> To
     }
 }
 
-/// The arm of `from_failure` for one variant; none if its fields are not recorded.
+/// Generates the arm of `from_failure` for one variant, or `None` if its fields are not recorded.
 fn rebuild(permanent: &Permanent<'_>, p: &TokenStream) -> Option<TokenStream> {
     let mixed = Span::mixed_site();
     let variant = resolved(permanent.variant);
@@ -179,18 +179,18 @@ fn rebuild(permanent: &Permanent<'_>, p: &TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// A field of a variant that is recorded.
+/// A field of a recorded variant.
 struct Part<'i> {
     member: Member,
     local: Ident,
-    /// Its name in the record; a field without one is known by its place.
+    /// The field's name in the record; `None` for a field that is known by its position.
     name: Option<String>,
     ty: &'i Type,
 }
 
 impl Part<'_> {
-    /// `field::<Ty>()`, underlined at the field's type; the same wherever it is used, so that the
-    /// compiler says only once what is wrong with it.
+    /// Generates `field::<Ty>()`, underlined at the field's type. It is the same at every use, so
+    /// the compiler reports a fault of the type only once.
     fn field(&self, p: &TokenStream) -> TokenStream {
         let (ends, ty) = (Ends::of(self.ty), self.ty);
         let (open, close) = (ends.open(&quote!(#p::field::<)), ends.close(&quote!(>())));
@@ -224,14 +224,14 @@ fn member(index: usize, name: Option<&Ident>) -> Member {
     }
 }
 
-/// The name as generated code writes it: lints for the user's own uses do not look at it.
+/// Returns the name with the macro's span: lints on the user's own uses ignore it.
 fn resolved(name: &Ident) -> Ident {
     let mut name = name.clone();
     name.set_span(name.span().resolved_at(Span::mixed_site()));
     name
 }
 
-/// The generics, with what is asked of the fields that depend on a type parameter.
+/// Returns the generics, with the bounds of the fields that depend on a type parameter.
 fn bounded(input: &DeriveInput, plan: &Plan<'_>, p: &TokenStream) -> Generics {
     let mut generics = input.generics.clone();
     let names: Vec<&Ident> = input

@@ -29,23 +29,23 @@ const VOCABULARY: Vocabulary = Vocabulary {
     ],
 };
 
-/// What all `#[failure(..)]` of an enum say.
+/// The content of every `#[failure(..)]` of an enum.
 pub(super) struct Attributes<'i> {
     /// `crate`, on the enum.
     pub(super) runtime: Slot<Path>,
     pub(super) variants: Vec<Words<'i>>,
-    /// A word could not be read, so that one may seem to be missing.
+    /// Whether a word could not be read. A missing word may then be that one.
     pub(super) unsure: bool,
 }
 
-/// A variant with what its attribute says.
+/// A variant and the words of its attribute.
 pub(super) struct Words<'i> {
     pub(super) variant: &'i Variant,
     pub(super) permanent: Slot<()>,
     pub(super) class: Slot<LitStr>,
     pub(super) database: Slot<()>,
     pub(super) replayed: Slot<()>,
-    /// A word of this variant could not be read.
+    /// Whether a word of this variant could not be read.
     pub(super) unsure: bool,
 }
 
@@ -120,7 +120,7 @@ fn ours(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
     attrs.iter().filter(|attr| attr.path().is_ident("failure"))
 }
 
-/// What stands between the parentheses of each `#[failure(..)]`.
+/// Returns the tokens between the parentheses of each `#[failure(..)]`.
 fn arguments(attrs: &[Attribute], faults: &mut Faults, unsure: &mut bool) -> Vec<TokenStream> {
     let mut all = Vec::new();
     for attr in ours(attrs) {
@@ -131,7 +131,7 @@ fn arguments(attrs: &[Attribute], faults: &mut Faults, unsure: &mut bool) -> Vec
                 faults.push(
                     Code::Form,
                     attr.path(),
-                    "this says nothing yet: write `#[failure(permanent)]` or `#[failure(replayed)]`",
+                    "this attribute is empty: write `#[failure(permanent)]` or `#[failure(replayed)]`",
                 );
             }
         }

@@ -1,11 +1,11 @@
-//! `#[derive(Failure)]` on tokens: what it reports, and what it expands to.
+//! `#[derive(Failure)]` on tokens: the faults it reports and its expansion.
 
 use proc_macro2::TokenStream;
 
 use super::half_typed::prefixes;
 use super::{Expansion, read};
 
-/// A variant for replayed failures, without which no enum is complete.
+/// A variant for replayed failures, which every complete enum has.
 const REPLAYED: &str = "#[failure(replayed)] Recorded(StoredFailure)";
 
 fn derive(item: &str) -> Expansion {
@@ -133,7 +133,7 @@ fn a_class_is_a_name_of_its_own() {
     says(
         "#[failure(permanent, class = \"a\\tb\")] A",
         "IDEM046",
-        "control characters",
+        "cannot contain a control character",
     );
     says(
         &format!("#[failure(permanent, class = \"{}\")] A", "c".repeat(256)),
@@ -183,12 +183,12 @@ fn words_are_checked_where_they_stand() {
         "IDEM023",
         "`class = \"declined\"`",
     );
-    says("#[failure] A", "IDEM023", "says nothing yet");
-    says("#[failure()] A", "IDEM023", "says nothing yet");
+    says("#[failure] A", "IDEM023", "this attribute is empty");
+    says("#[failure()] A", "IDEM023", "this attribute is empty");
     says(
         "#[failure = \"permanent\"] A",
         "IDEM023",
-        "says nothing yet",
+        "this attribute is empty",
     );
     says(
         "#[failure(\"permanent\")] A",

@@ -1,4 +1,4 @@
-//! What an editor sees while someone types: never a panic, always the handler, at most one error.
+//! The expansion of half-typed input: never a panic, always the handler, at most one error.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -6,7 +6,7 @@ use super::read;
 
 const HANDLER: &str = "pub async fn pay(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &Pay) -> Result<Paid, PayError> { let id = tx.insert(cmd).await?; Ok(Paid { id }) }";
 
-/// Every prefix of the tokens; a group is closed wherever it is cut.
+/// Returns every prefix of the tokens. An open group is closed where it is cut.
 pub(super) fn prefixes(tokens: &TokenStream) -> Vec<TokenStream> {
     let mut all = vec![TokenStream::new()];
     let mut before = TokenStream::new();

@@ -1,4 +1,4 @@
-//! What tells operations and requests from each other: names, receivers, type parameters, sets.
+//! The rules that tell operations and requests apart: names, receivers, type parameters, sets.
 
 use super::reports;
 
@@ -262,7 +262,7 @@ fn a_marker_is_a_type_beside_a_function_whose_operation_is_constant() {
     );
     assert_eq!(computed.codes(), ["IDEM033"]);
     assert!(computed.errors[0].contains("as a literal"));
-    // What names the type finds it all the same.
+    // Code that names the type still finds it.
     assert_eq!(computed.items.len(), 3);
     says(
         ", marker = \"Pay\"",

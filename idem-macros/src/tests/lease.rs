@@ -1,4 +1,4 @@
-//! Lease mode: what its handlers and options may be.
+//! Lease mode: the handlers and options that it allows.
 
 use proc_macro2::TokenStream;
 
@@ -72,7 +72,7 @@ fn the_options_of_a_lease_are_checked() {
         "did you mean `on_lapse = \"unknown\"`?",
     );
     check("lease = \"0s\"", "IDEM029", "more than zero");
-    check("lease = \"25h\"", "IDEM029", "it is at most `1d`");
+    check("lease = \"25h\"", "IDEM029", "it can be at most `1d`");
     check(
         "lease = \"5m\", signature = \"keep\"",
         "IDEM031",

@@ -226,12 +226,12 @@ fn names_and_durations_are_checked() {
     says(
         "namespace = \"p\", retention = \"3651d\"",
         "IDEM029",
-        "it is at most `3650d`",
+        "it can be at most `3650d`",
     );
     says(
         "namespace = \"p\", on_conflict = \"wait\", wait = \"61s\"",
         "IDEM029",
-        "it is at most `1m`",
+        "it can be at most `1m`",
     );
 }
 

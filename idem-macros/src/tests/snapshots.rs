@@ -1,6 +1,6 @@
-//! The expansion of one handler of each shape, beside this crate in `snapshots/`.
+//! The expansion of one handler of each shape, kept in this crate's `snapshots/`.
 //!
-//! `TRYBUILD=overwrite cargo test -p idem-macros` writes them anew, as it does for the ui cases.
+//! `TRYBUILD=overwrite cargo test -p idem-macros` rewrites the snapshots, as it does the ui cases.
 
 use std::path::Path;
 use std::{env, fs};
@@ -18,7 +18,7 @@ fn snapshot(name: &str, arguments: &str, item: &str) {
     compare(name, &format!("#[idempotent({arguments})]"), tokens);
 }
 
-/// Compares with what was blessed: the expansion and how many tokens it has.
+/// Compares the expansion and its token count with the blessed snapshot.
 #[track_caller]
 fn compare(name: &str, title: &str, tokens: TokenStream) {
     let count = count(tokens.clone());
@@ -43,7 +43,7 @@ fn compare(name: &str, title: &str, tokens: TokenStream) {
     assert_eq!(text, blessed, "the expansion of `{name}` has changed");
 }
 
-/// Tokens at every depth; a pair of brackets is one.
+/// Counts the tokens at every depth; a pair of brackets counts as one.
 fn count(tokens: TokenStream) -> usize {
     tokens
         .into_iter()
@@ -54,7 +54,7 @@ fn count(tokens: TokenStream) -> usize {
         .sum()
 }
 
-/// What generated code adds to a handler with so many compared parameters.
+/// Returns how many tokens generated code adds to a handler with this many compared parameters.
 fn added(parameters: usize) -> usize {
     let parameters: Vec<String> = (0..parameters).map(|n| format!(", p{n}: u8")).collect();
     let parameters = parameters.concat();

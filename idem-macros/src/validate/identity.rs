@@ -1,5 +1,5 @@
-//! What tells one operation from another, and one request from another: a name that no second
-//! handler has, and the comparison of everything that a call may differ in.
+//! The rules that tell operations and requests apart: a handler's name is unique, and every value
+//! that two calls may differ in is compared.
 
 use quote::ToTokens as _;
 use syn::{Expr, Ident, Type};
@@ -35,7 +35,7 @@ pub(super) fn check(
             Code::MethodWithoutOperation,
             name,
             format_args!(
-                "a method says its operation: another type may have a `{name}` too, and one key would answer for both\nhelp: write `operation = \"order.{name}\"`, a name that no other handler of the namespace has"
+                "a method must name its operation: another type may have a `{name}` too, and one key would answer for both\nhelp: write `operation = \"order.{name}\"`, a name that no other handler of the namespace has"
             ),
         );
     }
@@ -50,7 +50,7 @@ pub(super) fn check(
     known.sets(faults);
 }
 
-/// A marker stands beside a function and describes it in a constant.
+/// Checks that a marker stands beside a free function with a constant operation.
 fn marker(options: &Options, is_method: bool, faults: &mut Faults) {
     let (Some(name), Some(_)) = (&options.marker.name, &options.marker.value) else {
         return;
@@ -59,7 +59,7 @@ fn marker(options: &Options, is_method: bool, faults: &mut Faults) {
         faults.push(
             Code::Marker,
             name,
-            "a marker is a type beside the handler, and beside a method there can be none\nhelp: make the handler a free function that takes the receiver as a parameter, or remove `marker`",
+            "a marker is a type beside the handler, and a type cannot stand beside a method\nhelp: make the handler a free function that takes the receiver as a parameter, or remove `marker`",
         );
     }
     if let Some(Operation::Computed(_)) = &options.operation.value {
@@ -71,12 +71,12 @@ fn marker(options: &Options, is_method: bool, faults: &mut Faults) {
     }
 }
 
-/// What is known of a call before its body.
+/// What is known about a call before its body runs.
 struct Known<'k> {
     item: &'k Item,
     model: &'k Model<'k>,
     options: &'k Options,
-    /// The parameters that are the key: another value is another key.
+    /// The parameters that make up the key: another value is another key.
     key: &'k [&'k Ident],
     compared: &'k [Compared<'k>],
 }
@@ -94,7 +94,7 @@ impl Known<'_> {
         skip.into_iter().any(|skipped| same(skipped, name))
     }
 
-    /// Whether the fingerprint or the operation's name is an expression that uses a name.
+    /// Returns whether the fingerprint or the operation's name is an expression that uses a name.
     fn is_used(&self, name: &Ident) -> bool {
         let operation = match &self.options.operation.value {
             Some(Operation::Computed(expr)) => Some(expr),
@@ -104,7 +104,8 @@ impl Known<'_> {
         used.any(|expr| mentions(expr.to_token_stream(), name))
     }
 
-    /// Whether a value of the parameter is told from another: it is the key, or compared.
+    /// Returns whether two values of the parameter can be told apart: it is the key, or it is
+    /// compared.
     fn is_told(&self, param: &Param<'_>) -> bool {
         param.names.iter().any(|name| {
             let is = |other: &Ident| same(other, name);
@@ -121,7 +122,7 @@ impl Known<'_> {
             return;
         };
         let name = Ident::new("self", receiver.self_token.span);
-        // One that is at fault, or says that nothing is compared.
+        // The fingerprint is faulty, or says that nothing is compared.
         let decided = self.options.fingerprint.is_given() && self.projection().is_none();
         if decided || self.is_skipped(&name) || self.options.skip_is_faulty() {
             return;
@@ -151,7 +152,7 @@ impl Known<'_> {
         );
     }
 
-    /// A type or const parameter: two calls that differ in it alone are two operations.
+    /// Checks a type or const parameter: two calls that differ only in it must be two operations.
     fn generic(&self, name: &Ident, faults: &mut Faults) {
         let mut told = self.model.rest.iter().filter(|param| self.is_told(param));
         if self.is_skipped(name)
@@ -173,12 +174,13 @@ impl Known<'_> {
             Code::UncomparedGeneric,
             name,
             format_args!(
-                "no compared parameter says what `{name}` is, so calls that differ in it alone would be one operation\nhelp: give each an operation of its own, `operation = {name_of_each}`, or write `skip({name})` if nothing depends on it"
+                "no compared parameter determines `{name}`, so calls that differ only in it would be one operation\nhelp: give each an operation of its own, `operation = {name_of_each}`, or write `skip({name})` if nothing depends on it"
             ),
         );
     }
 
-    /// Whether a parameter is the transaction's database: each keeps records of its own.
+    /// Returns whether a parameter is the transaction's database: each database keeps its own
+    /// records.
     fn is_database(&self, name: &Ident) -> bool {
         let first = self.model.first.as_ref();
         let Some(transaction) = first.and_then(|first| types::last_segment(first.transaction()?))
@@ -189,7 +191,7 @@ impl Known<'_> {
         transaction.ident == "Transaction" && types::type_arguments(transaction).any(is)
     }
 
-    /// An `impl Trait`: a type parameter without a name.
+    /// Checks an `impl Trait` parameter, which is a type parameter without a name.
     fn opaque(&self, param: &Param<'_>, faults: &mut Faults) {
         let mut names = param.names.iter();
         if !types::has_impl_trait(&param.typed.ty)
@@ -207,12 +209,12 @@ impl Known<'_> {
             Code::UncomparedGeneric,
             &param.typed.ty,
             format_args!(
-                "this parameter is not compared, so calls that differ in its type alone would be one operation\nhelp: {help}"
+                "this parameter is not compared, so calls that differ only in its type would be one operation\nhelp: {help}"
             ),
         );
     }
 
-    /// Sets that are compared as written: each of another order in every process.
+    /// Checks that no set is compared as written: its order differs in every process.
     fn sets(&self, faults: &mut Faults) {
         let is_compared = |name: &Ident| {
             self.compared
@@ -232,7 +234,7 @@ impl Known<'_> {
                 Code::UnorderedSet,
                 set,
                 format_args!(
-                    "a `{name}` has another order in each process, and a list is compared in its order: a retry would be refused as another request\nhelp: take a `BTreeSet`, or a sorted `Vec`; or compare it by an expression that sorts it, `fingerprint = (cmd.id, sorted(&tags))`"
+                    "a `{name}` has a different order in each process, and its order is compared: a retry would be refused as another request\nhelp: take a `BTreeSet`, or a sorted `Vec`; or compare it by an expression that sorts it, `fingerprint = (cmd.id, sorted(&tags))`"
                 ),
             );
         }

@@ -1,4 +1,4 @@
-//! Where the key comes from: a parameter of its type, or the option `key`; exactly one of them.
+//! The source of the key: a parameter of its type, or the option `key`; exactly one of them.
 
 use quote::ToTokens as _;
 use syn::{Expr, Ident};
@@ -13,7 +13,7 @@ use crate::types::{self, KeyShape};
 
 pub(super) struct Found<'i> {
     pub(super) source: Key<'i>,
-    /// The names that need no comparison, because equal keys mean equal values.
+    /// The names that are not compared, because equal keys imply equal values.
     pub(super) leaves: Vec<&'i Ident>,
 }
 
@@ -45,7 +45,7 @@ fn from_option<'i>(
         args::Key::Given(expr) => (Key::Given(expr), std::slice::from_ref(expr)),
         args::Key::Natural(parts) => (Key::Natural(parts), parts.as_slice()),
     };
-    // A part of a natural key stays compared: what it is written as may be less than what it is.
+    // A part of a natural key stays compared: its text in the key may carry less than its value.
     let mut leaves: Vec<&Ident> = match key {
         args::Key::Given(expr) => plain_name(expr).into_iter().collect(),
         args::Key::Natural(_) => Vec::new(),
@@ -85,8 +85,8 @@ fn from_parameter<'i>(
     faults: &mut Faults,
 ) -> Option<Found<'i>> {
     let Some(first) = typed.first() else {
-        // The option may be the one that could not be read, or the key may stand where the
-        // transaction belongs.
+        // The `key` option may be the argument that could not be read, or the key may stand in the
+        // transaction's position.
         let in_front = model
             .first
             .as_ref()
@@ -112,14 +112,14 @@ fn from_parameter<'i>(
     if let Some(other) = other {
         let help = match other.plain_name() {
             Some(second) => format!(
-                "say which one: `key = {name}, skip({second})` or `key = {second}, skip({name})`"
+                "choose one: `key = {name}, skip({second})` or `key = {second}, skip({name})`"
             ),
-            None => format!("say which one: `key = {name}`"),
+            None => format!("write `key = {name}`"),
         };
         faults.push(
             Code::TwoKeys,
             &other.typed.ty,
-            format_args!("two parameters are keys, and a call has one\nhelp: {help}"),
+            format_args!("two parameters are keys, but a call has only one\nhelp: {help}"),
         );
     }
     let optional = typed
@@ -148,14 +148,14 @@ fn no_key(model: &Model<'_>) -> String {
     });
     let help = match named {
         Some(name) => format!(
-            "is it `{name}`? write `key = {name}`, or for a wrapper name its part: `key = {name}.0`; only a type written `IdempotencyKey` is taken without being told"
+            "is it `{name}`? write `key = {name}`, or for a wrapper name its part: `key = {name}.0`; a parameter is recognised as the key only if its type is written `IdempotencyKey`"
         ),
         None => "add the parameter `key: &IdempotencyKey`, or say where the key comes from: `key = cmd.request_id, scope = cmd.tenant` or `key = natural(cmd.tenant, cmd.order)`".to_owned(),
     };
     format!("this handler has no idempotency key\nhelp: {help}")
 }
 
-/// The name that an expression consists of, through references and parentheses.
+/// Returns the name that an expression consists of, through references and parentheses.
 fn plain_name(expr: &Expr) -> Option<&Ident> {
     match args::bare(expr) {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),

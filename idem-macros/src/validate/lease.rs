@@ -1,4 +1,4 @@
-//! Lease mode: what a handler may be that runs outside any transaction, detached from its caller.
+//! The rules of lease mode: the handler runs outside any transaction, detached from its caller.
 
 use syn::{FnArg, Receiver, ReceiverKind, Type};
 
@@ -8,14 +8,14 @@ use crate::item::Item;
 use crate::model::{First, Model};
 use crate::types;
 
-/// Checks the options; all others are as in atomic mode.
+/// Checks the options that differ from those of atomic mode.
 pub(super) fn options(options: &Options, faults: &mut Faults) {
     let Some(lease) = &options.lease.name else {
         if let Some(name) = &options.unknown_on_lapse.name {
             faults.push(
                 Code::Contradiction,
                 name,
-                "only a lease lapses: add `lease = \"5m\"`, or remove `on_lapse`",
+                "`on_lapse` applies only to a lease: add `lease = \"5m\"`, or remove `on_lapse`",
             );
         }
         return;
@@ -34,7 +34,7 @@ pub(super) fn options(options: &Options, faults: &mut Faults) {
             Code::Contradiction,
             name,
             format_args!(
-                "the `{lease}` is taken on the key, so there must be one: remove `{name}`"
+                "the `{lease}` is held on the key, so every call needs a key: remove `{name}`"
             ),
         );
     }
@@ -108,7 +108,7 @@ fn no_attempt(first: &First<'_>, model: &Model<'_>) -> String {
         return "it is taken by shared reference: write `&Attempt`".to_owned();
     }
     if types::name(inner).is_some_and(|name| name.to_string().contains("Transaction")) {
-        return "its effects are outside the database, so there is no transaction: write `attempt: &Attempt` in its place".to_owned();
+        return "a leased handler has no transaction, because its effects are outside the database: write `attempt: &Attempt` in its place".to_owned();
     }
     "write `attempt: &Attempt` before this parameter".to_owned()
 }

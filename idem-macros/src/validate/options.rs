@@ -19,7 +19,8 @@ pub(super) fn check(model: &Model<'_>, options: &Options, faults: &mut Faults) {
     contradictions(model, options, faults);
 }
 
-/// Whether all that is skipped is more than a value: it may be left out of any comparison.
+/// Returns whether every skipped name is a receiver or a generic parameter; those may be skipped
+/// beside any fingerprint.
 fn skips_no_value(model: &Model<'_>, options: &Options) -> bool {
     let is_opaque = |name: &Ident| {
         model.rest.iter().any(|param| {
@@ -56,7 +57,7 @@ fn contradictions(model: &Model<'_>, options: &Options, faults: &mut Faults) {
                     "`fingerprint = off` compares nothing, so there is nothing to skip: remove one of them"
                 }
                 Fingerprint::Projection(_) => {
-                    "`fingerprint = ..` already says all that is compared: remove `skip`"
+                    "`fingerprint = ..` already says everything that is compared: remove `skip`"
                 }
             };
             faults.push(Code::Contradiction, name, complaint);

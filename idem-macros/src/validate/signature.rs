@@ -1,4 +1,4 @@
-//! The function itself: its qualifiers, the transaction, the result.
+//! The rules of the function itself: its qualifiers, the transaction, the result.
 
 use quote::ToTokens as _;
 use syn::{Attribute, GenericArgument, Safety, Type};
@@ -21,7 +21,7 @@ pub(super) fn check(item: &Item, model: &Model<'_>, options: &Options, faults: &
     output(item, model, faults);
 }
 
-/// Whether the item is an async method that `#[async_trait]` has rewritten.
+/// Returns whether the item is an async method that `#[async_trait]` has rewritten.
 pub(crate) fn is_async_trait(item: &Item) -> bool {
     let syn::ReturnType::Type(_, ty) = &item.sig.output else {
         return false;
@@ -42,7 +42,7 @@ fn attributes(item: &Item, faults: &mut Faults) {
                 Code::CachingAttribute,
                 attr.path(),
                 format_args!(
-                    "`#[{}]` would answer a retry before the record is looked up, and keep answers of transactions that were rolled back: remove it",
+                    "`#[{}]` would answer a retry before the record is looked up, and would keep the results of rolled-back transactions: remove it",
                     segment.ident
                 ),
             );
@@ -50,7 +50,7 @@ fn attributes(item: &Item, faults: &mut Faults) {
     }
 }
 
-/// Whether an attribute answers calls from a cache, as far as its name tells.
+/// Returns whether an attribute answers calls from a cache, as far as its name shows.
 pub(crate) fn is_cache(attr: &Attribute) -> bool {
     let names = ["cached", "io_cached", "memoize"];
     let last = attr.path().segments.last();
@@ -70,7 +70,9 @@ fn qualifiers(item: &Item, faults: &mut Faults) {
         faults.push(
             Code::NotAsync,
             sig.fn_token,
-            format_args!("a handler awaits its database: write `async fn {name}`"),
+            format_args!(
+                "a handler must be async, because it awaits its database: write `async fn {name}`"
+            ),
         );
     }
     if let Safety::Unsafe(token) = &sig.safety {
@@ -122,7 +124,7 @@ fn transaction(item: &Item, model: &Model<'_>, faults: &mut Faults) {
         faults.push(
             Code::StaticTransaction,
             lifetime,
-            "the transaction borrows what it is begun from, so it is not `'static`: write `'_`",
+            "the transaction borrows from its pool or connection, so it is not `'static`: write `'_`",
         );
     }
 }
@@ -153,7 +155,7 @@ fn output(item: &Item, model: &Model<'_>, faults: &mut Faults) {
         Output::Missing => faults.push(
             Code::NoReturnType,
             &item.sig.ident,
-            "a handler returns the result that a retry gets again\nhelp: write `-> Result<(), E>`, where `E: From<idem_runtime::Error>`",
+            "a handler must return the result that a retry gets again\nhelp: write `-> Result<(), E>`, where `E: From<idem_runtime::Error>`",
         ),
         Output::Other(ty) => {
             let inner = match types::last_segment(ty) {
@@ -168,7 +170,7 @@ fn output(item: &Item, model: &Model<'_>, faults: &mut Faults) {
                 Code::NotAResult,
                 ty,
                 format_args!(
-                    "a handler returns a `Result`: it may be refused before it runs\nhelp: write `Result<{inner}, E>`, where `E: From<idem_runtime::Error>`"
+                    "a handler must return a `Result`, because a call may be refused before the body runs\nhelp: write `Result<{inner}, E>`, where `E: From<idem_runtime::Error>`"
                 ),
             );
         }

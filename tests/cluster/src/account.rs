@@ -1,14 +1,14 @@
-//! The account that runs the servers: they and their installers refuse to work for root.
+//! The account that runs the servers: the servers and their installers refuse to run as root.
 
 use std::fs;
 use std::io;
 use std::process::Command;
 
-/// Whether this process runs as root.
+/// Returns whether this process runs as root.
 ///
 /// # Errors
 ///
-/// `id` could not be run.
+/// Returns an error if `id` cannot be run.
 pub fn is_root() -> io::Result<bool> {
     Ok(Command::new("id").arg("-u").output()?.stdout == b"0\n")
 }
@@ -21,8 +21,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account to which root steps down: the first there is of `postgres`,
-    /// `mysql` and `nobody`.
+    /// Returns the account that root switches to: the first of `postgres`, `mysql` and `nobody`
+    /// that exists.
     pub(crate) fn unprivileged() -> io::Result<Self> {
         let passwd = fs::read_to_string("/etc/passwd")?;
         ["postgres", "mysql", "nobody"]
@@ -30,7 +30,7 @@ impl Account {
             .find_map(|name| Self::named(name, &passwd))
             .ok_or_else(|| {
                 io::Error::other(
-                    "no server runs as root, and /etc/passwd has none of `postgres`, `mysql` and `nobody`",
+                    "a server cannot run as root, and /etc/passwd has none of `postgres`, `mysql` and `nobody`",
                 )
             })
     }

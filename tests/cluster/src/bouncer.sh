@@ -1,11 +1,11 @@
-# Keeps one PgBouncer for a test process: carries out its orders, and cleans up after it.
+# Runs one PgBouncer for a test process: executes its commands, and cleans up after it.
 #
 #   sh -c "$(cat bouncer.sh)" bouncer PROGRAM
 #
-# The first line of output is the directory it has made; the configuration is `pgbouncer.ini` in
-# it. An order is one line; the answer is its exit status, one line.
+# The first line of output is the directory that it has created; the configuration is `pgbouncer.ini`
+# in it. A command is one line; the answer is its exit status, one line.
 
-# As in keeper.sh: the end of the input is the last order, whatever is signalled.
+# As in keeper.sh: only the end of the input ends this shell, never a signal.
 trap '' HUP INT PIPE TERM
 
 program=$1
@@ -20,7 +20,7 @@ while read -r verb; do
             "$program" -q "$dir/pgbouncer.ini" &
             pid=$! ;;
         alive)
-            # A child that has ended stays until it is waited for; its command line does not.
+            # A child that has ended stays in /proc until it is waited for, but without a command line.
             [ -n "$(tr -d '\0' <"/proc/$pid/cmdline")" ] ;;
         *)
             echo "no such order: $verb" >&2; false ;;

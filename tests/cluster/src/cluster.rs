@@ -1,4 +1,4 @@
-//! A private server and what a test may do to it.
+//! A private server, and the operations of the tests on it.
 
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, RandomState};
@@ -10,11 +10,11 @@ use crate::keeper::Keeper;
 use crate::options::line;
 use crate::{Binaries, Options, template};
 
-/// A PostgreSQL server of this process alone. Dropping it stops the server at once and removes
-/// its directory; so does the end of the process, whatever ends it.
+/// A PostgreSQL server for this process only. When this value is dropped, or when the process ends
+/// for any reason, the server stops at once and its directory is removed.
 ///
-/// Its one account is the superuser `postgres`, trusted without a password on the socket and on
-/// the port of 127.0.0.1. Port and directory stay the same for its life, across restarts.
+/// Its only account is the superuser `postgres`, which needs no password on the socket and on the
+/// port of 127.0.0.1. Port and directory stay the same across restarts.
 #[derive(Debug)]
 pub struct Cluster {
     keeper: Keeper,
@@ -24,11 +24,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a server on a fresh data directory and returns when it accepts connections.
+    /// Starts a server on a fresh data directory. Returns once it accepts connections.
     ///
     /// # Errors
     ///
-    /// There is no PostgreSQL server on this machine, or it did not start; the text has its log.
+    /// Returns an error if there is no PostgreSQL server on this machine, or if it did not start.
+    /// The text has its log.
     pub fn start(options: Options) -> io::Result<Self> {
         Self::start_on_copy(&template::to_copy()?, Binaries::find()?, options)
     }
@@ -45,7 +46,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// The primary does not run, or the standby did not start; the text has the logs.
+    /// Returns an error if the primary does not run, or if the standby did not start. The text has
+    /// the logs.
     pub fn standby_of(primary: &Self) -> io::Result<Self> {
         let link = format!(
             "follow host={} port={} user=postgres application_name=standby",
@@ -78,64 +80,65 @@ impl Cluster {
         }
     }
 
-    /// The URL of a database of this server, by TCP. The database `postgres` always exists.
+    /// Returns the URL of a database of this server, by TCP. The database `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The directory of the Unix socket, to be used together with [`port`](Self::port).
+    /// Returns the directory of the Unix socket, to be used together with [`port`](Self::port).
     pub fn socket_dir(&self) -> &Path {
         self.keeper.dir()
     }
 
-    /// The port on 127.0.0.1, which also names the socket.
+    /// Returns the port on 127.0.0.1, which also names the socket.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops the server in good order; open connections are ended, their transactions undone.
+    /// Stops the server cleanly. Open connections are ended, and their transactions are rolled
+    /// back.
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn stop(&mut self) -> io::Result<()> {
         self.keeper.order("stop fast")
     }
 
-    /// Ends the server as a crash would: no checkpoint, and recovery at the next start.
+    /// Ends the server as a crash would: without a checkpoint, and with recovery at the next start.
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn stop_immediate(&mut self) -> io::Result<()> {
         self.keeper.order("stop immediate")
     }
 
-    /// Starts the server again after a stop, on the same port and with the same data, and
-    /// returns when it accepts connections.
+    /// Starts the server again after a stop, on the same port and with the same data. Returns once
+    /// it accepts connections.
     ///
     /// # Errors
     ///
-    /// The server still runs, or did not start; the text has its log.
+    /// Returns an error if the server still runs, or if it did not start. The text has its log.
     pub fn resume(&mut self) -> io::Result<()> {
         self.keeper.order("start")
     }
 
-    /// Stops the server in good order and starts it again.
+    /// Stops the server cleanly and starts it again.
     ///
     /// # Errors
     ///
-    /// Those of [`stop`](Self::stop) and [`resume`](Self::resume).
+    /// Returns the errors of [`stop`](Self::stop) and [`resume`](Self::resume).
     pub fn restart(&mut self) -> io::Result<()> {
         self.stop()?;
         self.resume()
     }
 
-    /// Makes a standby a primary and returns when it accepts writes.
+    /// Promotes a standby to a primary. Returns once it accepts writes.
     ///
     /// # Errors
     ///
-    /// The server is no standby, or does not run.
+    /// Returns an error if the server is not a standby, or does not run.
     pub fn promote(&mut self) -> io::Result<()> {
         self.keeper.order("promote")
     }
@@ -156,8 +159,8 @@ fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
         .write_all((lines + &options.lines()).as_bytes())
 }
 
-/// A port below those that Linux gives to outgoing connections (32768 and up): while the server
-/// is down between a stop and a start, no client can be handed its port by chance.
+/// Finds a free port below those that Linux gives to outgoing connections (32768 and up). No client
+/// can then be given the server's port while the server is stopped.
 pub(crate) fn free_port() -> io::Result<u16> {
     const PORTS: std::ops::Range<u16> = 10_240..32_768;
     let chance = RandomState::new().hash_one("port") % PORTS.len() as u64;

@@ -1,4 +1,4 @@
-//! The shell that carries out orders for a server and outlives the process to clean up after it.
+//! The shell that executes commands for a server, and outlives the process to clean up after it.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::account::{Account, is_root};
 
-/// A running script, `keeper.sh` say, and the directory that it has made, and removes in the end.
+/// A running script, such as `keeper.sh`, and the directory that it creates and finally removes.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -19,19 +19,19 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs `script`, with the paths of the server's programs as its arguments.
+    /// Runs `script` with the paths of the server's programs as its arguments.
     pub(crate) fn run(script: &str, programs: &[&Path]) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command
             .args(["-c", script, "keeper"])
             .args(programs)
-            // The account that is stepped down to may not be allowed to look at the present one.
+            // The unprivileged account may not be allowed to read the current directory.
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A descriptor of the test's own output would keep a test runner waiting for its end.
+            // A test runner would wait for the end of an inherited output.
             .stderr(Stdio::null())
-            // What is signalled to the group of the test, Ctrl-C say, is not for the keeper.
+            // Signals to the test's process group, such as Ctrl-C, must not reach the keeper.
             .process_group(0);
         if is_root()? {
             let Account { uid, gid } = Account::unprivileged()?;
@@ -51,7 +51,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// The directory: `data` is the server's own, `server.log` its log.
+    /// Returns the directory: `data` belongs to the server, `server.log` is its log.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -60,7 +60,7 @@ impl Keeper {
         self.dir.join("data")
     }
 
-    /// Gives one order and waits until it is carried out.
+    /// Sends one command and waits until it is executed.
     pub(crate) fn order(&mut self, order: &str) -> io::Result<()> {
         let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         orders.write_all(format!("{order}\n").as_bytes())?;

@@ -1,14 +1,14 @@
-# Keeps one PostgreSQL server for a test process: carries out its orders, and cleans up after it.
+# Runs one PostgreSQL server for a test process: executes its commands, and cleans up after it.
 #
 #   sh -c "$(cat keeper.sh)" keeper DIRECTORY-OF-INITDB
 #
-# The first line of output is the directory it has made. An order is one line, a verb and at most
-# one argument; the answer is its exit status, one line. Orders are carried out one after another
-# by this one shell, so that no start can be under way when the pipe closes: nothing is left to
-# chance between "started" and "removed".
+# The first line of output is the directory that it has created. A command is one line, a verb and at
+# most one argument; the answer is its exit status, one line. This shell executes commands one after
+# another, so that no start can be in progress when the pipe closes: every server that was started is
+# removed.
 
-# The last order reaches the shell as the end of its input, never as a signal; an answer that
-# nobody is left to read must not end it either.
+# Only the end of the input ends this shell, never a signal. Writing an answer that nobody reads
+# must not end it either.
 trap '' HUP INT PIPE TERM
 
 bin=$1

@@ -1,14 +1,14 @@
-//! Private database servers for one test process, started from the machine's own binaries.
+//! Private database servers for one test process, started from the machine's own programs.
 //!
-//! A [`Cluster`] has its own directory, socket and port and shares nothing with a server that
-//! may already run on the machine. It ends with the process that started it, whatever ends that
-//! process: a shell of its own keeps it (`keeper.sh`), reads the orders from a pipe, and takes
-//! the server and the directory down once the other end of the pipe is closed. A [`Bouncer`] is a
-//! pooler in front of it, kept the same way (`bouncer.sh`). A [`Wire`] is the way to a server, with a latency,
-//! and counts round trips.
+//! A [`Cluster`] has its own directory, socket and port, and shares nothing with a server that may
+//! already run on the machine. It ends with the process that started it, however that process ends:
+//! a separate shell (`keeper.sh`) reads commands from a pipe, and removes the server and the
+//! directory once the other end of the pipe is closed. A [`Bouncer`] is a pooler in front of a
+//! server, kept by a shell in the same way (`bouncer.sh`). A [`Wire`] is a connection to a server
+//! with a latency, and counts round trips.
 //!
-//! Everything here blocks. A start takes some tenths of a second, of which the slow part,
-//! `initdb`, is done once and copied from then on (see [`Template`]).
+//! Everything here blocks. A start takes some tenths of a second. Its slow part, `initdb`, runs
+//! once, and its result is copied from then on (see [`Template`]).
 
 mod account;
 mod binaries;

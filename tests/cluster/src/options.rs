@@ -2,10 +2,10 @@
 
 /// The settings with which a [`Cluster`](crate::Cluster) starts.
 ///
-/// By default a crash of the *machine* may lose its data (`fsync = off` and its like), which makes
-/// a test several times faster; a crash of the server alone loses nothing but the commits that
-/// `synchronous_commit = off` had not flushed yet. [`durable`](Self::durable) is for the tests
-/// that crash a server and look at what it kept.
+/// By default a crash of the *machine* may lose its data (`fsync = off` and similar settings),
+/// which makes a test several times faster. A crash of the server alone loses only the commits that
+/// `synchronous_commit = off` had not flushed yet. [`durable`](Self::durable) is for the tests that
+/// crash a server and check its data.
 #[derive(Clone, Debug)]
 pub struct Options {
     durable: bool,
@@ -13,7 +13,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// 200 connections, 10 prepared transactions, not durable.
+    /// Returns the default settings: 200 connections, 10 prepared transactions, not durable.
     pub fn new() -> Self {
         Self {
             durable: false,
@@ -21,21 +21,21 @@ impl Options {
         }
     }
 
-    /// Keeps what it committed, whatever happens.
+    /// Makes every answered commit durable.
     #[must_use]
     pub fn durable(mut self) -> Self {
         self.durable = true;
         self
     }
 
-    /// Adds a line to `postgresql.conf`. Of two for one name the later counts.
+    /// Adds a line to `postgresql.conf`. A later setting replaces an earlier one of the same name.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The lines for `postgresql.conf`.
+    /// Returns the lines for `postgresql.conf`.
     pub(crate) fn lines(&self) -> String {
         let fast = if self.durable { "on" } else { "off" };
         let fixed = [
@@ -59,7 +59,7 @@ impl Default for Options {
     }
 }
 
-/// One line of `postgresql.conf`.
+/// Returns one line of `postgresql.conf`.
 pub(crate) fn line((name, value): (&str, &str)) -> String {
     format!("{name} = '{}'\n", value.replace('\'', "''"))
 }

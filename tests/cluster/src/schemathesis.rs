@@ -1,4 +1,4 @@
-//! Where the machine keeps schemathesis, which holds a service against its OpenAPI document.
+//! Finds schemathesis, which tests a service against its OpenAPI document.
 
 use std::env;
 use std::io;
@@ -10,14 +10,14 @@ use crate::is_root;
 /// The release that the tests are written for.
 pub const RELEASE: &str = "schemathesis==4.32.5";
 
-/// Where `cargo xtask test` installs it for root.
+/// The directory in which `cargo xtask test` installs it for root.
 const PLACE_FOR_ROOT: &str = "/var/cache/idem-tests/schemathesis";
 
-/// Where `cargo xtask test` installs it and the packages that it needs.
+/// Returns the directory in which `cargo xtask test` installs it and the packages that it needs.
 ///
 /// # Errors
 ///
-/// It cannot be found out who runs this.
+/// Returns an error if the account of this process cannot be determined.
 pub fn place() -> io::Result<PathBuf> {
     if is_root()? {
         return Ok(PLACE_FOR_ROOT.into());
@@ -27,11 +27,11 @@ pub fn place() -> io::Result<PathBuf> {
     Ok(target.unwrap_or(workspace).join("tools/schemathesis"))
 }
 
-/// The program, without arguments.
+/// Returns the program, without arguments.
 ///
 /// # Errors
 ///
-/// It is not installed; the text says how to install it.
+/// Returns an error if it is not installed. The text says how to install it.
 pub fn command() -> io::Result<Command> {
     let place = place()?;
     if !place.join("schemathesis").is_dir() {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::keeper::Keeper;
 use crate::{Binaries, Cluster, Options};
 
-/// A data directory to copy, removed when dropped and when the process ends.
+/// A data directory that is copied, removed when dropped and when the process ends.
 #[derive(Debug)]
 pub struct Template {
     keeper: Keeper,
@@ -16,48 +16,50 @@ pub struct Template {
 }
 
 impl Template {
-    /// The variable that hands the path of one template to all test processes of a run.
+    /// The variable that gives the path of one template to all test processes of a run.
     pub const VARIABLE: &str = "IDEM_TEST_PG_TEMPLATE";
 
     /// Runs `initdb`.
     ///
     /// # Errors
     ///
-    /// There is no PostgreSQL server on this machine, or `initdb` failed.
+    /// Returns an error if there is no PostgreSQL server on this machine, or if `initdb` failed.
     pub fn create() -> io::Result<Self> {
         Self::create_by(Binaries::find()?)
     }
 
-    /// Runs the `initdb` of certain binaries, by which servers on copies of it will run too.
+    /// Runs the `initdb` of the given programs. Servers on copies of the template use the same
+    /// programs.
     ///
     /// # Errors
     ///
-    /// `initdb` failed.
+    /// Returns an error if `initdb` failed.
     pub fn create_by(binaries: Binaries) -> io::Result<Self> {
         let mut keeper = binaries.keeper()?;
         keeper.order("initialise")?;
         Ok(Self { keeper, binaries })
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub fn path(&self) -> PathBuf {
         self.keeper.data()
     }
 
-    /// Starts a server on a copy of this template, as [`Cluster::start`] does on one of the run.
+    /// Starts a server on a copy of this template, as [`Cluster::start`] does on a copy of the
+    /// run's.
     ///
     /// # Errors
     ///
-    /// The server did not start; the text has its log.
+    /// Returns an error if the server did not start. The text has its log.
     pub fn start(&self, options: Options) -> io::Result<Cluster> {
         Cluster::start_on_copy(&self.path(), self.binaries.clone(), options)
     }
 }
 
-/// Of a process for which nobody provided; it goes when the process goes.
+/// The template of a process that was given none; it is removed when the process ends.
 static OWN: Mutex<Option<Template>> = Mutex::new(None);
 
-/// The template of the run, else one of this process, made at the first call.
+/// Returns the run's template, else this process's, which the first call creates.
 pub(crate) fn to_copy() -> io::Result<PathBuf> {
     if let Some(shared) = env::var_os(Template::VARIABLE) {
         return Ok(shared.into());

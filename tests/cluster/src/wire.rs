@@ -1,5 +1,4 @@
-//! A network of this process's own between a client and a server: as slow as asked for, and it counts
-//! round trips.
+//! A private network between a client and a server, with a chosen latency. It counts round trips.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,15 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A way to a server's port on 127.0.0.1. Dropping it cuts all connections.
+/// A link to a server's port on 127.0.0.1. Dropping it cuts all connections.
 ///
-/// Each direction hands on what it reads half a round trip after it has arrived, in order. What is
-/// under way does not hold up what comes after it, so that a slow wire has the latency of a long one and not
-/// its own throughput. Threads sleep here, since timers of an async runtime have a grain of a
-/// millisecond.
+/// Each direction forwards data in order, half a round trip after it has arrived. Data in transit
+/// does not delay the data behind it, so that the wire adds latency and does not limit throughput.
+/// Threads sleep here, because timers of an async runtime have a resolution of one millisecond.
 ///
-/// A **round trip** is a change of direction: bytes of the client after bytes of the server (or at
-/// the beginning), whatever the number of messages. It is counted when the bytes arrive, before the
+/// A **round trip** is a change of direction: data of the client after data of the server (or at
+/// the beginning), whatever the number of messages. It is counted when the data arrives, before the
 /// delay.
 #[derive(Debug)]
 pub struct Wire {
@@ -29,16 +27,17 @@ struct Shared {
     one_way: Duration,
     round_trips: AtomicU64,
     closed: AtomicBool,
-    /// The ends of all connections, to be cut with the wire.
+    /// The sockets of all connections, which are closed with the wire.
     ends: Mutex<Vec<TcpStream>>,
 }
 
 impl Wire {
-    /// Opens a way to `server`, a port of 127.0.0.1, with this round trip beyond what the machine takes.
+    /// Opens a link to `server`, a port of 127.0.0.1, with this round trip in addition to the
+    /// machine's own.
     ///
     /// # Errors
     ///
-    /// There is no port to listen on.
+    /// Returns an error if no port is free.
     pub fn to(server: u16, round_trip: Duration) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
@@ -54,19 +53,19 @@ impl Wire {
                 if accepting.closed.load(Ordering::Acquire) {
                     return;
                 }
-                // A server that is down shows as a connection that ends at once.
+                // If the server is down, the client sees a connection that ends at once.
                 let _ = client.and_then(|client| connect(client, server, &accepting));
             }
         });
         Ok(Self { port, shared })
     }
 
-    /// The port of this end, on 127.0.0.1.
+    /// Returns the port of the link on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many round trips were begun so far, by all connections.
+    /// Returns the number of round trips that have begun, over all connections.
     pub fn round_trips(&self) -> u64 {
         self.shared.round_trips.load(Ordering::Acquire)
     }
@@ -91,7 +90,7 @@ fn connect(client: TcpStream, server: u16, shared: &Arc<Shared>) -> io::Result<(
     let mut ends = shared.ends.lock().unwrap_or_else(PoisonError::into_inner);
     ends.extend([client.try_clone()?, server.try_clone()?]);
     drop(ends);
-    // Whether the server spoke last: the client begins.
+    // Whether the server spoke last. It starts as true, because the client begins.
     let answered = Arc::new(AtomicBool::new(true));
     let (up, shared_up) = (Arc::clone(&answered), Arc::clone(shared));
     pump(
@@ -110,7 +109,7 @@ fn connect(client: TcpStream, server: u16, shared: &Arc<Shared>) -> io::Result<(
     Ok(())
 }
 
-/// One direction: `seen` is called for whatever arrives.
+/// Forwards one direction. Calls `seen` for each arrival.
 fn pump(
     mut from: TcpStream,
     mut to: TcpStream,
@@ -146,7 +145,7 @@ fn pump(
     });
 }
 
-/// Hands on what comes, until either end is gone.
+/// Passes on the data that is read, until either end is closed.
 fn read_all(from: &mut TcpStream, mut hand_on: impl FnMut(&[u8]) -> io::Result<()>) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(count) = from.read(&mut buffer) {
@@ -160,7 +159,7 @@ fn read_all(from: &mut TcpStream, mut hand_on: impl FnMut(&[u8]) -> io::Result<(
 mod tests {
     use super::*;
 
-    /// Answers each line with the same line, to one client after another.
+    /// Answers each line with the same line, for one client after another.
     fn echo() -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("it is bound").port();

@@ -51,7 +51,7 @@ async fn a_cluster_is_gone_after_its_process_is_killed() {
 #[tokio::test]
 async fn nothing_is_left_of_a_cluster_whose_process_is_killed_as_it_starts() {
     let parent = tempfile::tempdir().expect("a directory");
-    // The server's account makes its directory in here.
+    // The server's account creates its directory in this one.
     let open_to_all = Permissions::from_mode(0o777);
     fs::set_permissions(parent.path(), open_to_all).expect("the directory is ours");
     let left = || {
@@ -91,7 +91,7 @@ fn an_order_that_cannot_be_carried_out_is_an_error_with_the_servers_words() {
     assert!(error.to_string().contains("not in standby mode"), "{error}");
 }
 
-/// A process that holds a cluster, and the cluster's directory.
+/// Starts a process that holds a cluster. Returns it with the cluster's directory.
 fn other_process() -> (Child, PathBuf) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_idem-tests-cluster"))
         .stdin(Stdio::piped())
@@ -104,14 +104,15 @@ fn other_process() -> (Child, PathBuf) {
     (process, PathBuf::from(dir.trim_end()))
 }
 
-/// The directory under `/proc` of the server that runs in `dir`.
+/// Returns the directory under `/proc` of the server that runs in `dir`.
 fn server_in(dir: &Path) -> PathBuf {
     let pid_file = dir.join("data/postmaster.pid");
     let text = fs::read_to_string(pid_file).expect("a running server has a pid file");
     Path::new("/proc").join(text.lines().next().expect("the first line is the pid"))
 }
 
-/// Whether the process lives. One that has ended but was not waited for has no command line.
+/// Returns whether the process lives. One that has ended but was not waited for has no command
+/// line.
 fn runs(process: &Path) -> bool {
     fs::read(process.join("cmdline")).is_ok_and(|line| !line.is_empty())
 }

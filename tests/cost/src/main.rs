@@ -1,8 +1,8 @@
-//! Makes one call at a time, each stretch of it under a name that callgrind can find, and prints what
-//! was allocated there: a line a stretch, of its name, the number of allocations and their bytes.
+//! Makes one call at a time and prints the allocations of each stretch: its name, the number of
+//! allocations and their bytes, one stretch a line. Callgrind can find each stretch by its name.
 //!
-//! It works on the server of its one argument, a URL, and leaves its tables there. Where the argument is
-//! `--time`, it prints how long a fingerprint takes on this machine, for people to read.
+//! The argument is the URL of a server, in which the program leaves its tables. With the argument
+//! `--time` it prints how long a fingerprint takes on this machine, for people to read.
 
 mod order;
 mod relay;
@@ -28,7 +28,7 @@ use self::stretch::{
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Prepares the statements, verifies the table, and grows what grows once.
+/// Calls that prepare the statements, verify the table, and let buffers grow.
 const WARMING_CALLS: u32 = 4;
 
 fn main() -> Outcome {
@@ -38,7 +38,7 @@ fn main() -> Outcome {
     }
     let mut ledger = Ledger::default();
     fingerprint(&mut ledger)?;
-    // One thread: what runs does not depend on a scheduler.
+    // One thread, so that the order of execution does not depend on a scheduler.
     runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -47,7 +47,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// As the engine makes it.
+/// Makes the fingerprint as the engine does.
 fn fingerprint(ledger: &mut Ledger) -> Outcome {
     let order = Order::of_one_kilobyte();
     let mut canonical = Vec::new();
@@ -74,7 +74,7 @@ fn fingerprint(ledger: &mut Ledger) -> Outcome {
     Ok(())
 }
 
-/// The best of several rounds: whatever else the machine does only adds to the others.
+/// Measures the best of several rounds: other load only makes a round slower.
 fn time() -> Outcome {
     const ROUNDS: u32 = 20;
     const EACH: u32 = 20_000;
@@ -106,7 +106,7 @@ async fn calls(url: &str, ledger: &mut Ledger) -> Outcome {
     let port = relay::before(server).await?;
     let pool = PgPoolOptions::new()
         .max_connections(1)
-        // The first byte shall be the call's, not that of a ping.
+        // The first byte must belong to the call, not to a ping.
         .test_before_acquire(false)
         .connect_with(options.host("127.0.0.1").port(port))
         .await?;
@@ -133,7 +133,7 @@ async fn calls(url: &str, ledger: &mut Ledger) -> Outcome {
     })
     .await;
     if receipt?.replayed() || polled != polls {
-        return Err("this call went otherwise than the one before it".into());
+        return Err("this call took a different path than the one before it".into());
     }
     let again = Box::pin(shop::place_order(idle(&pool).await, &key, &order));
     if !follow(again, ledger, |_| REPLAY).await.0?.replayed() {
@@ -144,8 +144,8 @@ async fn calls(url: &str, ledger: &mut Ledger) -> Outcome {
     Ok(())
 }
 
-/// Waits until the connection is back in the pool, whither it goes by a task of the pool's: else a call
-/// would begin by waiting for it.
+/// Waits until the connection is back in the pool. A task of the pool returns it; without this
+/// wait, the next call would begin by waiting for it.
 async fn idle(pool: &PgPool) -> &PgPool {
     while pool.num_idle() == 0 {
         tokio::task::yield_now().await;

@@ -1,4 +1,5 @@
-//! A request of 1 KB, as typed requests are: nested, its fields in no order, some of them absent.
+//! A typical typed request of 1 KB: nested, with fields in no particular order and some of them
+//! absent.
 
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ struct Line {
 }
 
 impl Order {
-    /// Its canonical form has 1 KB.
+    /// Returns an order whose canonical form has 1 KB.
     pub(crate) fn of_one_kilobyte() -> Self {
         let address = |name: &str| Address {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Stretches of a call: named for callgrind, and their allocations counted.
+//! The stretches of a call: named for callgrind, with their allocations counted.
 
 use std::alloc::System;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// A function that does nothing but call: what runs inside it is the stretch.
+/// A function that only calls its argument. Everything inside it is the stretch.
 #[derive(Clone, Copy)]
 pub(crate) struct Stretch {
     name: &'static str,
@@ -27,8 +27,8 @@ macro_rules! stretches {
 
         #[inline(never)]
         fn $function(work: &mut dyn FnMut()) {
-            // The name keeps the linker from making one function of several, and what follows the
-            // call from making a jump of it.
+            // The name prevents the linker from merging several of these functions. The statement
+            // after the call prevents a tail call.
             black_box(stringify!($function));
             work();
             black_box(());
@@ -47,7 +47,7 @@ stretches! {
     BY_HAND = whole_call_by_hand,
 }
 
-/// What was allocated, by stretch, in the order of their first appearance.
+/// The allocations by stretch, in the order of their first appearance.
 #[derive(Default)]
 pub(crate) struct Ledger(Vec<(&'static str, usize, usize)>);
 
@@ -57,7 +57,7 @@ impl Ledger {
         let region = Region::new(ALLOCATOR);
         (stretch.run)(work);
         let change = region.change();
-        // One that grows counts as one more.
+        // A reallocation counts as one allocation more.
         let count = change.allocations + change.reallocations;
         let bytes = change.bytes_allocated;
         match self.0.iter_mut().find(|(name, ..)| *name == stretch.name) {
@@ -73,10 +73,11 @@ impl Ledger {
     }
 }
 
-/// Makes a call, each poll inside a stretch of its own choosing; says how often it was polled.
+/// Polls a call, with each poll inside a stretch that `choose` selects. Returns the number of
+/// polls.
 ///
-/// A poll ends where there is nothing to do but wait for the database. So the first one ends when the
-/// first message is sent, and the last one begins when the last answer is there to be read.
+/// A poll ends when the call has to wait for the database. The first one therefore ends once the
+/// first message is sent, and the last one begins once the last answer can be read.
 pub(crate) async fn follow<F: Future>(
     mut call: Pin<Box<F>>,
     ledger: &mut Ledger,

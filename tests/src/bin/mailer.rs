@@ -1,7 +1,7 @@
-//! A client process for the tests: it sends a mail under a lease and never hears of it again.
+//! A client process for the tests: it sends a mail under a lease and never returns from the body.
 //!
-//! `mailer URL retry|unknown KEY` claims the key, hands the mail in, prints `handed in`, and waits for
-//! ever.
+//! `mailer URL retry|unknown KEY` claims the key, delivers the mail, prints `handed in`, and waits
+//! for ever.
 
 use std::env;
 use std::error::Error;

@@ -1,9 +1,11 @@
-//! A process of its own that pays, for tests that need several or that kill one.
+//! A separate process that pays, for tests that need several processes or that kill one.
 //!
-//! `payer rush URL KEY CALLS`: says `ready`, and at a line on its input makes the calls all at once,
-//! each tried again while it is in flight; a line with the payment's id for each.
-//! `payer stall URL KEY`: says `paid` when the body has written, and stays there for ever.
-//! `payer once URL KEY`: one call; waits for a rival.
+//! `payer rush URL KEY CALLS` prints `ready`. After a line on its input it makes all calls at once,
+//! retries each while the key is in flight, and prints the payment's id for each.
+//!
+//! `payer stall URL KEY` prints `paid` once the body has written, and stays there for ever.
+//!
+//! `payer once URL KEY` makes one call and waits for a competing attempt.
 
 use std::env;
 use std::io;

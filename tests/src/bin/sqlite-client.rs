@@ -1,9 +1,12 @@
 //! A client process for the tests: several of them share one database file.
 //!
-//! `sqlite-client FILE calls N` makes N calls with one key at once, each until it has its answer,
-//! and prints every answer on a line. `sqlite-client FILE hang` writes, prints `written`, and never
-//! comes to COMMIT. `sqlite-client FILE attached OTHER` writes to another file as well, and prints
-//! `refused` if it is; `attached-hang` prints `written` instead, before COMMIT.
+//! `sqlite-client FILE calls N` makes N calls with one key at once, retries each until it has an
+//! answer, and prints each answer on a line.
+//!
+//! `sqlite-client FILE hang` writes, prints `written`, and never reaches COMMIT.
+//!
+//! `sqlite-client FILE attached OTHER` writes to another file as well, and prints `refused` if the
+//! library refuses that; `attached-hang` prints `written` instead, before COMMIT.
 
 use std::env;
 use std::error::Error;
@@ -65,7 +68,7 @@ fn key() -> Result<IdempotencyKey, idem_runtime::Error> {
     Ok("one".parse::<IdempotencyKey>()?.global())
 }
 
-/// Calls until there is an answer; whatever is not worth a retry is an answer too.
+/// Retries until there is an answer. An error that does not allow a retry is an answer too.
 async fn answer(pool: SqlitePool) -> Result<Replayable<i64>, PayError> {
     let key = key()?;
     loop {

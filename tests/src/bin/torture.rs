@@ -1,4 +1,4 @@
-//! The torture of `cargo xtask torture`, and its clients.
+//! The torture test of `cargo xtask torture`, and its clients.
 
 use std::env;
 use std::process::ExitCode;
@@ -15,17 +15,17 @@ use idem_tests::torture::report::{Report, keep};
 const USAGE: &str = "\
 usage: cargo xtask torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
 
-Client processes call handlers, and call again, while a nemesis kills clients, ends backends, crashes
-the server and fails the links at COMMIT. Afterwards a checker reads the clients' logs and the tables.
+Client processes call handlers and retry, while a nemesis kills clients, ends backends, crashes the
+server and cuts links at COMMIT. Afterwards a checker compares the clients' logs with the tables.
 
   --engine NAME  postgres, mariadb, sqlite-wal, sqlite-rollback; sqlite is both of those; default: all
   --calls N      calls on each engine; default 20000
-  --faults N     faults on each engine; default: one in 500 calls, and 26 at least; with 0 a lease that
+  --faults N     faults on each engine; default: one in 500 calls, and at least 26; with 0, a lease that
                  outlives a full pool may not lapse
-  --seed S       every choice follows it; default 1
-  --minutes M    stop each engine's run after M minutes; default: when the calls are made
+  --seed S       the seed of every choice; default 1
+  --minutes M    stop each engine's run after M minutes; default: no limit
 
-It ends with code 1 if a law is broken, and says where the histories are kept.";
+The command ends with code 1 if a law is broken, and prints the folder that keeps the histories.";
 
 struct Options {
     engines: Vec<String>,
@@ -72,7 +72,7 @@ fn options(arguments: &[String]) -> Result<Options, Fault> {
     Ok(options)
 }
 
-/// Runs one engine and says whether all laws held.
+/// Runs one engine. Returns whether all laws held.
 async fn torture<E: Engine>(plan: &Plan) -> Result<bool, Fault> {
     let outcome = arena::run::<E>(plan).await?;
     let report = Report {

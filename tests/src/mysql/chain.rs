@@ -10,25 +10,25 @@ use tokio::time::interval;
 use super::payments::{Paid, Pay, PayError, pay};
 use super::{Galera, Observer, Options, Shop};
 
-/// How often a caller tries before the test has failed. It bounds a hang and nothing else.
+/// How often a caller tries before the test fails. It only bounds a hang.
 const TRIES: usize = 600;
 
-/// Three nodes and a pool to the same database at each.
+/// Three nodes, with a pool to the same database at each.
 #[derive(Debug)]
 pub struct Chain {
     /// The nodes.
     pub galera: Galera,
-    /// A pool for each node, in their order.
+    /// A pool for each node, in the same order.
     pub pools: Vec<MySqlPool>,
     shop: Shop,
 }
 
 impl Chain {
-    /// A chain on a cluster of the test's own.
+    /// Starts a chain on a separate cluster.
     ///
     /// # Panics
     ///
-    /// The cluster does not start.
+    /// Panics if the cluster does not start.
     pub async fn open(connections: u32) -> Self {
         let galera = Galera::start(3, &Options::new());
         let galera = galera.unwrap_or_else(|error| panic!("no cluster: {error}"));
@@ -40,7 +40,7 @@ impl Chain {
         };
         for node in 0..3 {
             let options = chain.options(node);
-            // The tables have come there.
+            // The tables have been replicated to this node.
             chain.in_step(node).await;
             chain.pools.push(chain.shop.pool_by(connections, options));
         }
@@ -52,11 +52,11 @@ impl Chain {
         self.shop.database.options().clone().port(port)
     }
 
-    /// Watches the sessions of a node. It is answered also where the node is cut off.
+    /// Watches the sessions of a node, including one that is cut off from the cluster.
     ///
     /// # Panics
     ///
-    /// The node does not answer.
+    /// Panics if the node does not answer.
     pub async fn observer(&self, node: usize) -> Observer {
         let mut connection = self.connect(node).await;
         connection
@@ -66,20 +66,20 @@ impl Chain {
         Observer::new(connection)
     }
 
-    /// One connection to a node, outside any pool.
+    /// Opens a connection to a node, outside any pool.
     ///
     /// # Panics
     ///
-    /// The node does not answer.
+    /// Panics if the node does not answer.
     pub async fn connect(&self, node: usize) -> MySqlConnection {
         MySqlConnection::connect_with(&self.options(node))
             .await
             .expect("the node answers")
     }
 
-    /// A connection whose reads see all that any node has committed.
+    /// Opens a connection whose reads see everything that any node has committed.
     async fn in_step(&self, node: usize) -> MySqlConnection {
-        // The database itself may not have come there yet.
+        // The database itself may not have been replicated yet.
         let options = self.options(node).database("mysql");
         let mut connection = MySqlConnection::connect_with(&options)
             .await
@@ -95,11 +95,12 @@ impl Chain {
         connection
     }
 
-    /// Asserts one payment and one record of this key, both committed, as each of `nodes` sees it.
+    /// Asserts that each of `nodes` sees one committed payment and one committed record of this
+    /// key.
     ///
     /// # Panics
     ///
-    /// There is none, or more.
+    /// Panics if there is none, or more than one.
     pub async fn assert_one_effect(&self, nodes: &[usize], key: &IdempotencyKey) {
         for node in nodes {
             let mut connection = self.in_step(*node).await;
@@ -118,11 +119,11 @@ impl Chain {
     }
 }
 
-/// Pays as a client does: again after each refusal that lets it, a bounded number of times.
+/// Pays as a client does: retries after each refusal that allows it, up to a limit.
 ///
 /// # Panics
 ///
-/// The refusal allows no retry, or there was no end of them.
+/// Panics if a refusal allows no retry, or if the limit is reached.
 pub async fn pay_at_last(pool: &MySqlPool, key: &IdempotencyKey, cmd: &Pay) -> Replayable<Paid> {
     let mut pause = interval(Duration::from_millis(50));
     let mut last = None;
@@ -139,8 +140,9 @@ pub async fn pay_at_last(pool: &MySqlPool, key: &IdempotencyKey, cmd: &Pay) -> R
     panic!("never paid: {last:?}");
 }
 
-/// Whether a client may send the same key again: the library says so or does not know what became
-/// of it, or the body's own statement has met the loss of its transaction, its node or its link.
+/// Returns whether a client may send the same key again: the library says so, or the library does
+/// not know the outcome, or the body's own statement has lost its transaction, its node or its
+/// connection.
 pub fn may_retry(error: &PayError) -> bool {
     match error {
         PayError::Idempotency(Error::OutcomeUnknown { .. }) => true,

@@ -1,4 +1,4 @@
-//! A database of its own for each test.
+//! A separate database for each test.
 
 use std::thread;
 
@@ -11,22 +11,22 @@ use super::{Observer, Server, server};
 
 /// A fresh and empty database, dropped together with this value.
 ///
-/// It is made on the server of `MYSQL_URL`, else on that of the run, else on one that this process
-/// starts for itself.
+/// It is created on the server of `MYSQL_URL`, else on the server of the run, else on a server that
+/// this process starts.
 #[derive(Debug)]
 pub struct Database {
     options: MySqlConnectOptions,
     name: String,
-    /// Where to drop it from; `None` if it goes with its server.
+    /// The server to drop it from; `None` if it is removed with its server.
     server: Option<MySqlConnectOptions>,
 }
 
 impl Database {
-    /// Makes a database on the server that all tests share.
+    /// Creates a database on the server that all tests share.
     ///
     /// # Panics
     ///
-    /// There is no server, it cannot be reached, or its account may not create databases.
+    /// Panics if there is no server, if it cannot be reached, or if its account may not create databases.
     pub async fn fresh() -> Self {
         let server = server::options();
         let (options, name) = create(&server).await;
@@ -37,11 +37,11 @@ impl Database {
         }
     }
 
-    /// Makes a database on a server of the test's own, with which it goes.
+    /// Creates a database on a separate server, and leaves it to be removed with that server.
     ///
     /// # Panics
     ///
-    /// The server does not run.
+    /// Panics if the server does not run.
     pub async fn fresh_on(server: &Server) -> Self {
         let server = server::parse(&server.url("mysql")).expect("a server's URL can be parsed");
         let (options, name) = create(&server).await;
@@ -52,42 +52,42 @@ impl Database {
         }
     }
 
-    /// The URL, for a process that the test starts.
+    /// Returns the URL, for a process that the test starts.
     pub fn url(&self) -> String {
         sqlx::ConnectOptions::to_url_lossy(&self.options).to_string()
     }
 
-    /// The options of a connection, for a test that changes some.
+    /// Returns the connection options, for a test that changes some.
     pub fn options(&self) -> &MySqlConnectOptions {
         &self.options
     }
 
-    /// A pool of at most `max_connections` connections, none of them made yet.
+    /// Returns a pool of at most `max_connections` connections, none of them open yet.
     pub fn pool(&self, max_connections: u32) -> MySqlPool {
         MySqlPoolOptions::new()
             .max_connections(max_connections)
             .connect_lazy_with(self.options.clone())
     }
 
-    /// One connection outside any pool.
+    /// Opens a connection outside any pool.
     ///
     /// # Panics
     ///
-    /// The server cannot be reached.
+    /// Panics if the server cannot be reached.
     pub async fn connect(&self) -> MySqlConnection {
         connect(&self.options).await
     }
 
-    /// Watches what the other connections to this database do, by a connection of its own.
+    /// Watches the other connections to this database, over a separate connection.
     ///
     /// # Panics
     ///
-    /// The server cannot be reached.
+    /// Panics if the server cannot be reached.
     pub async fn observer(&self) -> Observer {
         Observer::new(self.connect().await)
     }
 
-    /// The name of the database.
+    /// Returns the name of the database.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -98,12 +98,12 @@ impl Drop for Database {
         let Some(server) = self.server.take() else {
             return;
         };
-        // A transaction that a test has left open would hold the drop up, for a day by default.
+        // An open transaction of a test would delay the drop, by default for a day.
         let statement = format!(
             "SET SESSION lock_wait_timeout = 1; DROP DATABASE `{}`",
             self.name
         );
-        // A value can be dropped inside a runtime, which can be entered but once in a thread.
+        // A value may be dropped inside a runtime, and a thread cannot enter a second runtime.
         let dropped = thread::spawn(move || {
             let runtime = runtime::Builder::new_current_thread()
                 .enable_all()
@@ -119,7 +119,7 @@ impl Drop for Database {
             runtime.block_on(work).map_err(|error| error.to_string())
         });
         if let Ok(Err(reason)) = dropped.join() {
-            eprintln!("database {} is left behind: {reason}", self.name);
+            eprintln!("database {} could not be dropped: {reason}", self.name);
         }
     }
 }
@@ -138,6 +138,6 @@ async fn create(server: &MySqlConnectOptions) -> (MySqlConnectOptions, String) {
 async fn connect(options: &MySqlConnectOptions) -> MySqlConnection {
     MySqlConnection::connect_with(options)
         .await
-        // Not the options: they hold a password.
-        .unwrap_or_else(|error| panic!("no connection to MySQL: {error}"))
+        // The options are not printed: they hold a password.
+        .unwrap_or_else(|error| panic!("cannot connect to MySQL: {error}"))
 }

@@ -1,4 +1,5 @@
-//! MySQL servers and databases for tests: a MariaDB of the process's own, or what the user names.
+//! MySQL servers and databases for tests: the process's own MariaDB, or the server that the user
+//! names.
 
 mod chain;
 mod database;

@@ -1,12 +1,11 @@
-//! Waiting for a state of the server instead of for a time.
+//! Waits for a state of the server instead of for a time.
 
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, MySqlConnection, Row as _};
 use tokio::time::{Instant, interval};
 
-/// How long a state may take to come about before the test has failed. It bounds a hang and nothing
-/// else.
+/// How long a state may take to appear before the test fails. It only bounds a hang.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Watches the other sessions of one database.
@@ -25,7 +24,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_no_transaction(&mut self) {
         self.until_transactions("no transaction", <[_]>::is_empty)
             .await;
@@ -35,7 +34,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_blocked(&mut self, count: usize) {
         self.until_transactions("a session that waits for a row", |all| {
             all.iter().filter(|(_, waits)| *waits).count() >= count
@@ -56,13 +55,14 @@ impl Observer {
             }
             if started.elapsed() > DEADLINE {
                 let sessions = self.sessions().await.join("\n");
-                panic!("never came about: {what}\ntransactions: {all:?}\n{sessions}");
+                panic!("not reached within a minute: {what}\ntransactions: {all:?}\n{sessions}");
             }
         }
     }
 
-    /// The sessions with a transaction under way, and whether each waits for a row. From the
-    /// engine's own report: the table `innodb_trx` shows an old state to those who ask often.
+    /// Returns the sessions with an open transaction, and whether each waits for a row. The
+    /// engine's own report is read, because the table `innodb_trx` shows a stale state to frequent
+    /// readers.
     async fn transactions(&mut self) -> Vec<(u64, bool)> {
         let row = sqlx::raw_sql("SHOW ENGINE INNODB STATUS")
             .fetch_one(&mut self.connection)
@@ -95,7 +95,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_gone(&mut self, id: u64) {
         self.until(&format!(
             "NOT EXISTS (SELECT 1 FROM information_schema.processlist WHERE id = {id})"
@@ -107,7 +107,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not become true within a minute, or is no expression.
+    /// Panics if it does not become true within a minute, or is not an expression.
     pub async fn until(&mut self, condition: &str) {
         let query = format!("SELECT CAST(coalesce(({condition}), 0) AS SIGNED)");
         let started = Instant::now();
@@ -123,20 +123,20 @@ impl Observer {
             }
             if started.elapsed() > DEADLINE {
                 let sessions = self.sessions().await.join("\n");
-                panic!("never came true: {condition}\nother sessions:\n{sessions}");
+                panic!("not true within a minute: {condition}\nother sessions:\n{sessions}");
             }
         }
     }
 
-    /// Ends every other session of this database, as an administrator would, and says how many.
+    /// Ends every other session of this database, as an administrator would. Returns their number.
     ///
     /// # Panics
     ///
-    /// The server does not answer.
+    /// Panics if the server does not answer.
     pub async fn kill_others(&mut self) -> usize {
         let ids = self.others().await;
         for id in &ids {
-            // It may have ended by itself.
+            // The session may have ended by itself.
             let _ = sqlx::raw_sql(AssertSqlSafe(format!("KILL CONNECTION {id}")))
                 .execute(&mut self.connection)
                 .await;

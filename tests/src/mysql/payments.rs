@@ -1,6 +1,6 @@
 //! The handlers and the business table of the tests on MySQL.
 //!
-//! All handlers are one operation, `pay`: under one key they are each other's duplicates, whatever
+//! All handlers are the operation `pay`. Under one key they are duplicates of each other, whatever
 //! else they do.
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
@@ -24,26 +24,26 @@ pub struct Pay {
 /// The result.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Paid {
-    /// The row in the business table.
+    /// The id of the row in the business table.
     pub id: i64,
 }
 
-/// What a handler answers when it does not pay.
+/// The errors of a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum PayError {
-    /// The library's.
+    /// An error of the library.
     #[error(transparent)]
     Idempotency(#[from] Error),
-    /// A statement of the body's.
+    /// An error of a statement in the body.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// For good.
+    /// A permanent failure.
     #[error("card declined")]
     Declined {
         /// The bank's code.
         code: u64,
     },
-    /// For now.
+    /// A transient failure.
     #[error("the bank does not answer")]
     BankDown,
 }
@@ -69,11 +69,11 @@ impl Failure for PayError {
 }
 
 impl PayError {
-    /// The library's refusal.
+    /// Returns the library's refusal.
     ///
     /// # Panics
     ///
-    /// It is the body's own error.
+    /// Panics if the error is the body's own.
     pub fn refusal(self) -> Error {
         match self {
             Self::Idempotency(error) => error,
@@ -86,7 +86,7 @@ impl PayError {
 ///
 /// # Errors
 ///
-/// The database's.
+/// Returns the database's errors.
 pub async fn charge(
     tx: &mut MySqlTransaction<'_>,
     key: &IdempotencyKey,
@@ -98,16 +98,16 @@ pub async fn charge(
     Ok(Paid { id })
 }
 
-/// Writes one payment and nothing else. As text: sqlx 0.9 loses its place where it is dropped while
-/// it prepares a statement.
+/// Writes one payment and nothing else. Sends it as text, because sqlx 0.9 loses its position in
+/// the protocol if it is dropped while it prepares a statement.
 ///
 /// # Errors
 ///
-/// The database's.
+/// Returns the database's errors.
 ///
 /// # Panics
 ///
-/// Never: rows are not that many.
+/// Never: the number of rows fits.
 pub async fn insert(
     tx: &mut MySqlTransaction<'_>,
     key: &str,
@@ -125,7 +125,7 @@ pub async fn insert(
 ///
 /// # Errors
 ///
-/// The library's and the database's.
+/// Returns the library's and the database's errors.
 #[idempotent(namespace = "payments")]
 pub async fn pay(
     tx: &mut MySqlTransaction<'_>,
@@ -135,11 +135,11 @@ pub async fn pay(
     charge(tx, key, cmd).await
 }
 
-/// Pays, and waits for a rival up to half a minute.
+/// Pays, and waits up to half a minute for a competing attempt.
 ///
 /// # Errors
 ///
-/// The library's and the database's.
+/// Returns the library's and the database's errors.
 #[idempotent(
     namespace = "payments",
     operation = "pay",
@@ -154,11 +154,11 @@ pub async fn pay_patiently(
     charge(tx, key, cmd).await
 }
 
-/// Pays, then sends `sql` by the same transaction.
+/// Pays, then sends `sql` in the same transaction.
 ///
 /// # Errors
 ///
-/// The library's and the database's.
+/// Returns the library's and the database's errors.
 #[idempotent(namespace = "payments", operation = "pay", skip(sql))]
 pub async fn pay_then(
     tx: &mut MySqlTransaction<'_>,
@@ -172,11 +172,11 @@ pub async fn pay_then(
     Ok(paid)
 }
 
-/// Pays, then sends `sql` by the same transaction and does not look at what comes of it.
+/// Pays, then sends `sql` in the same transaction and ignores its result.
 ///
 /// # Errors
 ///
-/// The library's and the database's.
+/// Returns the library's and the database's errors.
 #[idempotent(namespace = "payments", operation = "pay", skip(sql))]
 pub async fn pay_whatever(
     tx: &mut MySqlTransaction<'_>,
@@ -189,12 +189,12 @@ pub async fn pay_whatever(
     Ok(paid)
 }
 
-/// Writes the payment and then fails, for good or for now. A failure for good is recorded.
+/// Writes the payment and then fails, permanently or transiently. A permanent failure is recorded.
 ///
 /// # Errors
 ///
-/// [`PayError::Declined`] with `code` if there is one, else [`PayError::BankDown`]; the library's
-/// and the database's.
+/// Returns [`PayError::Declined`] with `code` if there is one, else [`PayError::BankDown`]; also
+/// the library's and the database's errors.
 #[idempotent(
     namespace = "payments",
     operation = "pay",
@@ -211,11 +211,11 @@ pub async fn fail_to_pay(
     Err(code.map_or(PayError::BankDown, |code| PayError::Declined { code }))
 }
 
-/// Writes the payment and then fails for now; nothing is recorded.
+/// Writes the payment and then fails transiently; nothing is recorded.
 ///
 /// # Errors
 ///
-/// [`PayError::BankDown`], the library's and the database's.
+/// Returns [`PayError::BankDown`], and the library's and the database's errors.
 #[idempotent(namespace = "payments", operation = "pay")]
 pub async fn pay_in_vain(
     tx: &mut MySqlTransaction<'_>,

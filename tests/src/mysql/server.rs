@@ -1,4 +1,4 @@
-//! The server on which a test makes its database.
+//! The server on which a test creates its database.
 
 use std::env;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use super::{Options, Server};
 
 /// The server of the whole run, started by `cargo xtask test`.
 const OF_THE_RUN: &str = "IDEM_TEST_MYSQL";
-/// A server that the user brings.
+/// A server that the user names.
 const OF_THE_USER: &str = "MYSQL_URL";
 
-/// A static is never dropped; the server goes with the process.
+/// A static is never dropped; the server ends with the process.
 static OF_THE_PROCESS: OnceLock<Server> = OnceLock::new();
 
-/// How to reach the server: the user's, else the run's, else one of this process.
+/// Returns the options of the server: the user's, else the run's, else one of this process.
 ///
 /// # Panics
 ///
-/// A variable holds no URL of MySQL, or there is no server to start.
+/// Panics if a variable holds no URL of MySQL, or if no server can be started.
 pub(super) fn options() -> MySqlConnectOptions {
     for variable in [OF_THE_USER, OF_THE_RUN] {
         if let Some(url) = env::var(variable).ok().filter(|url| !url.is_empty()) {

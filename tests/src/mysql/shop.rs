@@ -1,4 +1,4 @@
-//! A database with the business table and the record's table in it.
+//! A database with the business table and the record's table.
 
 use idem_runtime::{IdempotencyKey, schema};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
@@ -7,22 +7,23 @@ use uuid::Uuid;
 
 use super::{Database, Observer, Server, payments};
 
-/// A fresh database in which one can pay, a pool to it, and what the tests ask about it.
+/// A fresh database for payments, a pool to it, and the queries of the tests.
 #[derive(Debug)]
 pub struct Shop {
     /// The database.
     pub database: Database,
-    /// A pool to it, of the size asked for.
+    /// A pool to it, of the requested size.
     pub pool: MySqlPool,
 }
 
 impl Shop {
-    /// A shop on the server that all tests share, with a pool of at most so many connections.
+    /// Opens a shop on the server that all tests share, with a pool of at most this many
+    /// connections.
     pub async fn open(connections: u32) -> Self {
         Self::furnish(Database::fresh().await, connections).await
     }
 
-    /// A shop on a server of the test's own.
+    /// Opens a shop on a separate server.
     pub async fn open_on(server: &Server, connections: u32) -> Self {
         Self::furnish(Database::fresh_on(server).await, connections).await
     }
@@ -43,7 +44,7 @@ impl Shop {
     ///
     /// # Panics
     ///
-    /// One fails.
+    /// Panics if one fails.
     pub async fn run(&self, sql: &str) {
         let mut connection = self.database.connect().await;
         connection
@@ -53,14 +54,14 @@ impl Shop {
         connection.close().await.expect("the server answers");
     }
 
-    /// A pool whose connections are made by other options.
+    /// Returns a pool with other connection options.
     pub fn pool_by(&self, connections: u32, options: MySqlConnectOptions) -> MySqlPool {
         MySqlPoolOptions::new()
             .max_connections(connections)
             .connect_lazy_with(options)
     }
 
-    /// A pool whose connections begin with these statements.
+    /// Returns a pool whose connections begin with these statements.
     pub fn pool_with(&self, connections: u32, setting: &'static str) -> MySqlPool {
         MySqlPoolOptions::new()
             .max_connections(connections)
@@ -70,26 +71,26 @@ impl Shop {
             .connect_lazy_with(self.database.options().clone())
     }
 
-    /// A watcher of the other sessions.
+    /// Watches the other sessions.
     pub async fn observer(&self) -> Observer {
         self.database.observer().await
     }
 
-    /// How many payments of this key are committed.
+    /// Counts the committed payments of this key.
     pub async fn payments(&self, key: &IdempotencyKey) -> i64 {
         self.effects(key).await.0
     }
 
-    /// How many records of this key are committed.
+    /// Counts the committed records of this key.
     pub async fn records(&self, key: &IdempotencyKey) -> i64 {
         self.effects(key).await.1
     }
 
-    /// How many payments and how many records of this key are committed.
+    /// Counts the committed payments and records of this key.
     ///
     /// # Panics
     ///
-    /// The server does not answer.
+    /// Panics if the server does not answer.
     pub async fn effects(&self, key: &IdempotencyKey) -> (i64, i64) {
         let mut connection = self.database.connect().await;
         let counts = sqlx::query_as(
@@ -105,26 +106,26 @@ impl Shop {
         counts
     }
 
-    /// One payment and one record, both committed.
+    /// Asserts one committed payment and one committed record.
     ///
     /// # Panics
     ///
-    /// There is none, or more.
+    /// Panics if there is none, or more than one.
     pub async fn assert_one_effect(&self, key: &IdempotencyKey) {
         assert_eq!(self.effects(key).await, (1, 1), "payments and records");
     }
 
-    /// Neither payment nor record.
+    /// Asserts that there is neither a payment nor a record.
     ///
     /// # Panics
     ///
-    /// There is one.
+    /// Panics if there is one.
     pub async fn assert_no_effect(&self, key: &IdempotencyKey) {
         assert_eq!(self.effects(key).await, (0, 0), "payments and records");
     }
 }
 
-/// A key that no other test has, for all callers.
+/// Returns a key that no other test has, in the global scope.
 ///
 /// # Panics
 ///

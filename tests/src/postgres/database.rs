@@ -1,4 +1,4 @@
-//! A database of its own for each test.
+//! A separate database for each test.
 
 use std::env;
 use std::str::FromStr;
@@ -13,36 +13,37 @@ use super::{Cluster, Observer, server};
 
 /// A fresh and empty database, dropped together with this value.
 ///
-/// It is made on the server of `DATABASE_URL`, else on that of the run, else on one that this
-/// process starts for itself. Connections that are still open are ended when it is dropped.
+/// It is created on the server of `DATABASE_URL`, else on the server of the run, else on a server
+/// that this process starts. Connections that are still open are ended when it is dropped.
 #[derive(Debug)]
 pub struct Database {
     options: PgConnectOptions,
-    /// Where to drop it from; `None` if it goes with its server.
+    /// The server to drop it from; `None` if it is removed with its server.
     server: Option<PgConnectOptions>,
 }
 
 impl Database {
-    /// Makes a database on the server that all tests share.
+    /// Creates a database on the server that all tests share.
     ///
     /// # Panics
     ///
-    /// There is no server, it cannot be reached, or its account may not create databases.
+    /// Panics if there is no server, if it cannot be reached, or if its account may not create databases.
     pub async fn fresh() -> Self {
         Self::on(server::options()).await
     }
 
-    /// Makes a database on the server of the run even if the user brings another: where a pooler
-    /// stands in front of it.
+    /// Creates a database on the run's server even if the user names another. The tests with a
+    /// pooler need this.
     pub(super) async fn fresh_on_ours() -> Self {
         Self::on(server::ours()).await
     }
 
-    /// Makes a database on the run's server of PostgreSQL 18, whatever the other one is.
+    /// Creates a database on the run's server of PostgreSQL 18, whatever the version of the other
+    /// one.
     ///
     /// # Panics
     ///
-    /// There is none, and nothing to start one with.
+    /// Panics if there is none and none can be started.
     pub async fn fresh_on_18() -> Self {
         Self::on(server::of_18()).await
     }
@@ -54,12 +55,12 @@ impl Database {
         }
     }
 
-    /// Makes a database on a server of the test's own. It goes when the cluster goes, since the
-    /// server may be down by the time this value is dropped.
+    /// Creates a database on a separate server. It is removed with the cluster, since the server
+    /// may be down when this value is dropped.
     ///
     /// # Panics
     ///
-    /// The server does not run.
+    /// Panics if the server does not run.
     pub async fn fresh_on(cluster: &Cluster) -> Self {
         let server = PgConnectOptions::from_str(&cluster.url("postgres"))
             .expect("a cluster's URL can be parsed");
@@ -69,47 +70,47 @@ impl Database {
         }
     }
 
-    /// The URL, for a process that the test starts.
+    /// Returns the URL, for a process that the test starts.
     pub fn url(&self) -> String {
         let mut url = self.options.to_url_lossy();
-        // sqlx leaves them out.
+        // sqlx leaves these options out of the URL.
         if let Some(options) = self.options.get_options() {
             url.query_pairs_mut().append_pair("options", options);
         }
         url.to_string()
     }
 
-    /// The options of a connection, for a test that changes some.
+    /// Returns the connection options, for a test that changes some.
     pub fn options(&self) -> &PgConnectOptions {
         &self.options
     }
 
-    /// A pool of at most `max_connections` connections, none of them made yet.
+    /// Returns a pool of at most `max_connections` connections, none of them open yet.
     pub fn pool(&self, max_connections: u32) -> PgPool {
         PgPoolOptions::new()
             .max_connections(max_connections)
             .connect_lazy_with(self.options.clone())
     }
 
-    /// One connection outside any pool.
+    /// Opens a connection outside any pool.
     ///
     /// # Panics
     ///
-    /// The server cannot be reached.
+    /// Panics if the server cannot be reached.
     pub async fn connect(&self) -> PgConnection {
         connect(&self.options).await
     }
 
-    /// Watches what the other connections to this database do, by a connection of its own.
+    /// Watches the other connections to this database, over a separate connection.
     ///
     /// # Panics
     ///
-    /// The server cannot be reached.
+    /// Panics if the server cannot be reached.
     pub async fn observer(&self) -> Observer {
         Observer::new(self.connect().await)
     }
 
-    /// The name of the database.
+    /// Returns the name of the database.
     pub fn name(&self) -> &str {
         self.options.get_database().unwrap_or_default()
     }
@@ -121,7 +122,7 @@ impl Drop for Database {
             return;
         };
         let statement = format!(r#"DROP DATABASE "{}" WITH (FORCE)"#, self.name());
-        // A value can be dropped inside a runtime, which can be entered but once in a thread.
+        // A value may be dropped inside a runtime, and a thread cannot enter a second runtime.
         let dropped = thread::spawn(move || {
             let runtime = runtime::Builder::new_current_thread()
                 .enable_all()
@@ -137,7 +138,7 @@ impl Drop for Database {
             runtime.block_on(work).map_err(|error| error.to_string())
         });
         if let Ok(Err(reason)) = dropped.join() {
-            eprintln!("database {} is left behind: {reason}", self.name());
+            eprintln!("database {} could not be dropped: {reason}", self.name());
         }
     }
 }
@@ -145,8 +146,8 @@ impl Drop for Database {
 async fn create(server: &PgConnectOptions) -> PgConnectOptions {
     let name = format!("idem_test_{}", Uuid::new_v4().simple());
     let mut connection = connect(server).await;
-    // Not template1: what somebody put there would be in the way, and a session that happens to
-    // be connected to it makes the statement fail.
+    // Not template1: its content would be copied, and the statement fails while a session is
+    // connected to it.
     let statement = format!(r#"CREATE DATABASE "{name}" TEMPLATE template0"#);
     sqlx::raw_sql(AssertSqlSafe(statement))
         .execute(&mut connection)
@@ -161,8 +162,8 @@ async fn create(server: &PgConnectOptions) -> PgConnectOptions {
     }
 }
 
-/// Whether this process is a test binary that runs the laws of another over the plain path: its name
-/// says so.
+/// Returns whether this process is a test binary that runs the laws of another one without fused
+/// batches. Its name says so.
 fn is_unfused() -> bool {
     let program = env::current_exe().expect("a program that runs has a path");
     let name = program.file_name().unwrap_or_default().to_string_lossy();
@@ -175,8 +176,8 @@ async fn connect(options: &PgConnectOptions) -> PgConnection {
     PgConnection::connect_with(options)
         .await
         .unwrap_or_else(|error| {
-            // Not the options as a whole: they hold a password.
+            // The options are not printed as a whole: they hold a password.
             let (host, port) = (options.get_host(), options.get_port());
-            panic!("no connection to PostgreSQL at {host}:{port}: {error}")
+            panic!("cannot connect to PostgreSQL at {host}:{port}: {error}")
         })
 }

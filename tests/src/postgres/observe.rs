@@ -1,18 +1,18 @@
-//! Waiting for a state of the server instead of for a time.
+//! Waits for a state of the server instead of for a time.
 
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::time::{Instant, interval};
 
-/// How long a state may take to come about before the test has failed. It bounds a hang and
-/// nothing else: no test is slower or faster by it.
+/// How long a state may take to appear before the test fails. It only bounds a hang: no test runs
+/// slower or faster because of it.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Watches the other sessions of one database.
 ///
-/// Each `until_…` returns once the server shows the state, and fails the test, with a list of
-/// the sessions, if it never does.
+/// Each `until_…` returns once the server shows the state. If it never does, the test fails with a
+/// list of the sessions.
 #[derive(Debug)]
 pub struct Observer {
     connection: PgConnection,
@@ -28,7 +28,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_blocked(&mut self, count: i64) {
         self.until_count("wait for a lock", "wait_event_type = 'Lock'", count)
             .await;
@@ -38,7 +38,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_blocked_by_other(&mut self, pid: i32) {
         let condition = format!("cardinality(pg_blocking_pids({pid})) > 0");
         self.until(&condition).await;
@@ -48,7 +48,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_idle_in_transaction(&mut self, count: i64) {
         self.until_count(
             "are idle in a transaction",
@@ -63,7 +63,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_waiting_for(&mut self, event: &str, count: i64) {
         let filter = format!("wait_event = '{event}'");
         self.until_count("wait for the event", &filter, count).await;
@@ -73,7 +73,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_no_transaction(&mut self) {
         self.until(&format!(
             "NOT EXISTS (SELECT {OTHERS} AND xact_start IS NOT NULL)"
@@ -81,11 +81,11 @@ impl Observer {
         .await;
     }
 
-    /// Waits until no session is at work or has written what is not committed.
+    /// Waits until no session is running a statement or has uncommitted writes.
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_nothing_is_written(&mut self) {
         self.until(&format!(
             "NOT EXISTS (SELECT {OTHERS} AND (state = 'active' OR backend_xid IS NOT NULL))"
@@ -97,7 +97,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not come about within a minute.
+    /// Panics if that does not happen within a minute.
     pub async fn until_gone(&mut self, pid: i32) {
         self.until(&format!(
             "NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})"
@@ -109,7 +109,7 @@ impl Observer {
     ///
     /// # Panics
     ///
-    /// It does not become true within a minute, or is no boolean expression.
+    /// Panics if it does not become true within a minute, or is not a boolean expression.
     pub async fn until(&mut self, condition: &str) {
         let query = format!("SELECT coalesce(({condition}), false)");
         let started = Instant::now();
@@ -125,16 +125,16 @@ impl Observer {
             }
             if started.elapsed() > DEADLINE {
                 let sessions = self.sessions().await.join("\n");
-                panic!("never came true: {condition}\nother sessions:\n{sessions}");
+                panic!("not true within a minute: {condition}\nother sessions:\n{sessions}");
             }
         }
     }
 
-    /// How many advisory locks are held in this database.
+    /// Counts the advisory locks that are held in this database.
     ///
     /// # Panics
     ///
-    /// The server does not answer.
+    /// Panics if the server does not answer.
     pub async fn advisory_locks(&mut self) -> i64 {
         sqlx::query_scalar(
             "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
@@ -145,20 +145,20 @@ impl Observer {
         .expect("the server answers")
     }
 
-    /// Ends every other session of this database, as an administrator would, and says how many.
+    /// Ends every other session of this database, as an administrator would. Returns their number.
     ///
     /// # Panics
     ///
-    /// The server does not answer.
+    /// Panics if the server does not answer.
     pub async fn terminate_others(&mut self) -> i64 {
         self.terminate("true").await
     }
 
-    /// As [`terminate_others`](Self::terminate_others), but only those that wait for a lock.
+    /// Ends the other sessions that wait for a lock. Returns their number.
     ///
     /// # Panics
     ///
-    /// The server does not answer.
+    /// Panics if the server does not answer.
     pub async fn terminate_blocked(&mut self) -> i64 {
         self.terminate("wait_event_type = 'Lock'").await
     }
@@ -189,6 +189,6 @@ impl Observer {
     }
 }
 
-/// The sessions of clients in this database, without the observer's own.
+/// The client sessions of this database, without the observer's own.
 const OTHERS: &str = "FROM pg_stat_activity WHERE datname = current_database() \
                       AND backend_type = 'client backend' AND pid <> pg_backend_pid()";

@@ -1,4 +1,4 @@
-//! A database that is reached through a pooler in transaction mode.
+//! A database behind a pooler in transaction mode.
 
 use std::sync::OnceLock;
 
@@ -11,21 +11,21 @@ use super::Database;
 /// Server connections of each database behind the pooler.
 const SERVERS: u32 = 3;
 
-/// A static is never dropped; the pooler goes with the process.
+/// A static is never dropped; the pooler ends with the process.
 static OF_THE_PROCESS: OnceLock<Bouncer> = OnceLock::new();
 static WITH_ONE_SERVER: OnceLock<Bouncer> = OnceLock::new();
 
-/// The way to a database through a PgBouncer with three open server connections to it, of which
-/// each transaction gets another one than the last.
+/// Access to a database through a PgBouncer with three open server connections. Each transaction
+/// gets another server connection than the previous one.
 #[derive(Debug)]
 pub struct Pooler(PgConnectOptions);
 
 impl Pooler {
-    /// Makes a database on the server of the run, and opens the way to it.
+    /// Creates a database on the run's server, and opens access to it.
     ///
     /// # Panics
     ///
-    /// There is no server or no PgBouncer on this machine.
+    /// Panics if there is no server or no PgBouncer on this machine.
     pub async fn fresh() -> (Database, Self) {
         Self::by(&OF_THE_PROCESS, SERVERS).await
     }
@@ -50,36 +50,35 @@ impl Pooler {
         (database, pooler)
     }
 
-    /// The options of a connection as a user sets them behind such a pooler: no statement is kept
-    /// by name.
+    /// Returns the connection options that such a pooler requires: no named statement is kept.
     pub fn options(&self) -> PgConnectOptions {
         self.0.clone().statement_cache_capacity(0)
     }
 
-    /// The options of a user who has not been told: sqlx's own.
+    /// Returns sqlx's default options, as a user would who does not know about the pooler.
     pub fn careless_options(&self) -> PgConnectOptions {
         self.0.clone()
     }
 
-    /// A pool by such options.
+    /// Returns a pool with these options.
     pub fn pool(&self, max_connections: u32, options: PgConnectOptions) -> PgPool {
         PgPoolOptions::new()
             .max_connections(max_connections)
             .connect_lazy_with(options)
     }
 
-    /// One connection through the pooler.
+    /// Opens a connection through the pooler.
     ///
     /// # Panics
     ///
-    /// It cannot be reached.
+    /// Panics if the pooler cannot be reached.
     pub async fn connect(&self) -> PgConnection {
         PgConnection::connect_with(&self.options())
             .await
-            .unwrap_or_else(|error| panic!("no connection through the pooler: {error}"))
+            .unwrap_or_else(|error| panic!("cannot connect through the pooler: {error}"))
     }
 
-    /// Makes the pooler open all its server connections, by a transaction on each at a time.
+    /// Makes the pooler open all its server connections, by concurrent transactions.
     async fn occupy_all(&self, servers: u32) {
         let mut clients = Vec::new();
         for _ in 0..servers {

@@ -1,4 +1,4 @@
-//! The server on which a test makes its database.
+//! The server on which a test creates its database.
 
 use std::env;
 use std::str::FromStr;
@@ -11,30 +11,30 @@ use super::{Cluster, Options};
 
 /// The server of the whole run, started by `cargo xtask test`.
 const OF_THE_RUN: &str = "IDEM_TEST_POSTGRES";
-/// The same of PostgreSQL 18.
+/// The server of PostgreSQL 18 of the whole run.
 const OF_THE_RUN_18: &str = "IDEM_TEST_POSTGRES_18";
-/// A server that the user brings.
+/// A server that the user names.
 const OF_THE_USER: &str = "DATABASE_URL";
 
-/// A static is never dropped; the cluster goes with the process.
+/// A static is never dropped; the cluster ends with the process.
 static OF_THE_PROCESS: OnceLock<Cluster> = OnceLock::new();
 static OF_THE_PROCESS_18: OnceLock<Cluster> = OnceLock::new();
 
-/// How to reach the server: the user's, else the run's, else one of this process.
+/// Returns the options of the server: the user's, else the run's, else one of this process.
 ///
 /// # Panics
 ///
-/// A variable holds no URL of PostgreSQL, or there is no server to start.
+/// Panics if a variable holds no URL of PostgreSQL, or if no server can be started.
 pub(super) fn options() -> PgConnectOptions {
     told_by(OF_THE_USER).unwrap_or_else(ours)
 }
 
-/// How to reach the run's server, else one of this process: on 127.0.0.1, and whoever comes as
-/// `postgres` is trusted.
+/// Returns the options of the run's server, else of one of this process. It listens on 127.0.0.1
+/// and trusts every client that connects as `postgres`.
 ///
 /// # Panics
 ///
-/// There is no server to start.
+/// Panics if no server can be started.
 pub(super) fn ours() -> PgConnectOptions {
     told_by(OF_THE_RUN).unwrap_or_else(|| {
         let cluster = OF_THE_PROCESS.get_or_init(|| {
@@ -44,11 +44,11 @@ pub(super) fn ours() -> PgConnectOptions {
     })
 }
 
-/// How to reach the run's server of PostgreSQL 18, else one of this process.
+/// Returns the options of the run's server of PostgreSQL 18, else of one of this process.
 ///
 /// # Panics
 ///
-/// There is no server to start.
+/// Panics if no server can be started.
 pub(super) fn of_18() -> PgConnectOptions {
     told_by(OF_THE_RUN_18).unwrap_or_else(|| {
         let cluster = OF_THE_PROCESS_18.get_or_init(|| {

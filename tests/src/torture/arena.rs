@@ -1,4 +1,4 @@
-//! A whole run: clients, the nemesis, and what is left.
+//! A whole run: clients, the nemesis, and the final state.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,50 +20,51 @@ use super::laws::{Violation, violations};
 use super::nemesis::{Blow, HOLD, blow};
 use super::planted::Planted;
 
-/// Clients at a time.
+/// The number of client processes.
 pub const CLIENTS: u64 = 4;
-/// No answer for so long tells that something is stuck.
+/// Without any answer for this long, the run counts as stuck.
 const STALLED: Duration = Duration::from_mins(2);
 
-/// What a run is to be.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Every choice follows it.
+    /// The seed of every choice.
     pub seed: u64,
-    /// Calls of all callers together.
+    /// The number of calls of all callers together.
     pub calls: u64,
-    /// Blows of the nemesis.
+    /// The number of faults that the nemesis causes.
     pub blows: u64,
-    /// When to stop before the calls are all made.
+    /// The time after which the run stops even if calls are left.
     pub limit: Option<Duration>,
-    /// The fault in the handlers.
+    /// The fault that is planted in the handlers.
     pub planted: Planted,
-    /// The program that becomes a client when its first argument is `client`.
+    /// The program that becomes a client if its first argument is `client`.
     pub program: PathBuf,
 }
 
-/// What a run was.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// What the callers saw.
     pub history: History,
-    /// What is left.
+    /// The final state of the tables.
     pub tables: Tables,
-    /// The blows that hit, by kind.
+    /// The faults that took effect, by kind.
     pub blows: BTreeMap<String, u64>,
-    /// What is broken.
+    /// The laws that are broken.
     pub violations: Vec<Violation>,
-    /// How long the clients took.
+    /// How long the clients ran.
     pub took: Duration,
     /// The logs; removed with this value.
     pub logs: TempDir,
 }
 
-/// Runs clients and nemesis, and reads what is left.
+/// Runs clients and nemesis, and reads the final state.
 ///
 /// # Errors
-/// Those of the run itself: a server that does not start, a program that is not there. A client that
-/// fails is a violation, because its call has no answer.
+///
+/// Returns errors of the run itself, such as a server that does not start or a missing program. A
+/// client that fails is a violation instead, because its call has no answer.
 pub async fn run<E: Engine>(plan: &Plan) -> Result<Outcome, Fault> {
     let engine = E::start(plan.planted).await?;
     let logs = tempfile::Builder::new().prefix("idem-torture-").tempdir()?;
@@ -90,7 +91,7 @@ struct Arena<'p> {
     engine: &'static str,
     errand: Errand,
     clients: Vec<Child>,
-    /// Answers by client.
+    /// The number of answers, by client.
     answers: watch::Sender<Vec<u64>>,
     deadline: Option<Instant>,
 }
@@ -107,7 +108,7 @@ impl<'p> Arena<'p> {
                 client: 0,
                 seed: plan.seed,
                 calls,
-                // Each key is called about four times, and a short run has some keys at least.
+                // Each key is called about four times. A short run still has some keys.
                 keys: (plan.calls / 4).max(40),
                 planted: plan.planted,
                 peace: plan.blows == 0
@@ -124,7 +125,7 @@ impl<'p> Arena<'p> {
         Ok(arena)
     }
 
-    /// Starts the client of this number, for the first time or after it was killed.
+    /// Starts the client with this number, for the first time or after it was killed.
     fn client(&self, n: u64) -> io::Result<Child> {
         let errand = Errand {
             client: n,
@@ -152,7 +153,7 @@ impl<'p> Arena<'p> {
         Ok(child)
     }
 
-    /// Deals the blows, each at its moment, and waits for the last answer.
+    /// Causes each fault at its moment, and waits for the last answer.
     async fn fight<E: Engine>(&mut self, engine: &E) -> Result<BTreeMap<String, u64>, Fault> {
         let mut dealt = BTreeMap::new();
         let all = self.errand.calls * CLIENTS * CALLERS;
@@ -186,7 +187,7 @@ impl<'p> Arena<'p> {
         Ok(dealt)
     }
 
-    /// Waits until so many calls are answered; false if that will not be.
+    /// Waits until this many calls are answered. Returns false if that cannot happen.
     async fn answered(&self, moment: u64) -> bool {
         let mut answers = self.answers.subscribe();
         loop {
@@ -198,7 +199,7 @@ impl<'p> Arena<'p> {
             });
             match timeout(left.min(STALLED), answers.changed()).await {
                 Ok(Ok(())) => {}
-                // Time is up, nobody answers any more, or nobody is there.
+                // The time is up, no call is answered any more, or no client is left.
                 Ok(Err(_)) | Err(_) => return false,
             }
         }

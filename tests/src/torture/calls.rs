@@ -1,24 +1,24 @@
-//! What is asked for, and what is answered.
+//! The requests and the answers.
 
 use idem_runtime::{Error, Failure, StoredFailure};
 use serde::{Deserialize, Serialize};
 
 use super::choice;
 
-/// How many accounts there are.
+/// The number of accounts.
 pub const ACCOUNTS: u64 = 16;
-/// What each account holds at the start.
+/// The opening balance of each account.
 pub const OPENING: i64 = 1_000;
-/// How many keys are in fashion at a time: so few that callers meet.
+/// The number of keys that are used at the same time: few enough that callers meet.
 const FASHION: u64 = 16;
 
-/// Which handler is called.
+/// The handler that is called.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Moves money.
+    /// Transfers money.
     Transfer,
-    /// Moves money, and takes the next number of a counter.
+    /// Transfers money, and takes the next number of a counter.
     Order,
 }
 
@@ -27,39 +27,39 @@ pub enum What {
 pub struct Asked {
     /// The handler.
     pub what: What,
-    /// Who pays.
+    /// The payer's account.
     pub from: i64,
-    /// Who is paid.
+    /// The recipient's account.
     pub to: i64,
-    /// How much.
+    /// The amount.
     pub amount: i64,
 }
 
-/// A result: which run of the body made it, and the order's number if it is one.
+/// A result: the run of the body that made it, and the order's number if there is one.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Done {
-    /// Random, so that no two runs share it; below zero if COMMIT is to refuse it.
+    /// Random, so that no two runs share it; negative if COMMIT is to refuse it.
     pub run: i64,
-    /// From the counter.
+    /// The number taken from the counter.
     pub number: Option<i64>,
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// By the library.
+    /// An error of the library.
     #[error(transparent)]
     Idempotency(#[from] Error),
-    /// By the database, in the body or in the caller's own part.
+    /// A database error, in the body or in the caller's own part.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// By the body, for good.
+    /// A permanent failure of the body.
     #[error("the bank declines")]
     Declined {
-        /// The amount that was asked for.
+        /// The requested amount.
         amount: i64,
     },
-    /// By the body, for now.
+    /// A transient failure of the body.
     #[error("the bank does not answer")]
     BankDown,
 }
@@ -81,14 +81,14 @@ impl Failure for Refused {
     }
 }
 
-/// What else a run of the body does.
+/// The outcome of a run of the body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fate {
     /// Nothing.
     Succeeds,
-    /// Fails for good, after its writes.
+    /// Fails permanently, after its writes.
     Declines,
-    /// Fails for now, after its writes.
+    /// Fails transiently, after its writes.
     BankDown,
     /// Panics, after its writes.
     Panics,
@@ -99,30 +99,30 @@ pub enum Fate {
 /// How the handler is called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
-    /// With the pool; a duplicate in flight is refused.
+    /// With the pool; a duplicate of a call in flight is refused.
     Pool,
-    /// With the pool; a duplicate in flight is waited for.
+    /// With the pool; a duplicate waits for the call in flight.
     Patient,
     /// In the caller's own transaction.
     Joined,
 }
 
-/// One call of a caller, the same for the same seed and place.
+/// One call of a caller, determined by the seed and its place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Call {
     /// The key's number.
     pub key: u64,
     /// The request.
     pub asked: Asked,
-    /// How.
+    /// How the handler is called.
     pub way: Way,
 }
 
 impl Call {
-    /// The `place`th of a caller's `calls` calls over `keys` keys.
+    /// Returns the `place`th of a caller's `calls` calls over `keys` keys.
     ///
-    /// Of twenty callers one sends another amount than the others under this key, and one calls the
-    /// other handler. Whoever comes first is right.
+    /// Of twenty callers, one sends another amount under this key than the others, and one calls
+    /// the other handler. The first call determines the key's request.
     pub fn chosen(seed: u64, place: u64, calls: u64, keys: u64) -> Self {
         let at = |n| choice(seed, place * 8 + n);
         let key = if at(0).is_multiple_of(4) {
@@ -144,7 +144,7 @@ impl Call {
         Self { key, asked, way }
     }
 
-    /// What the body does at this try; whether it declines is a matter of the key.
+    /// Returns the outcome of the body for this try. Whether it declines depends on the key alone.
     pub fn fate(&self, seed: u64, place: u64, tried: u64) -> Fate {
         if self.key.is_multiple_of(10) {
             return Fate::Declines;
@@ -157,7 +157,7 @@ impl Call {
         }
     }
 
-    /// After how often being polled the caller drops this try, if it does.
+    /// Returns the number of polls after which the caller drops this try, if it does.
     pub fn patience(seed: u64, place: u64, tried: u64) -> Option<u64> {
         let chance = choice(seed ^ tried, place * 8 + 5);
         chance.is_multiple_of(16).then_some(1 + (chance >> 8) % 24)
@@ -165,7 +165,7 @@ impl Call {
 }
 
 impl Asked {
-    /// What most callers ask for under this key.
+    /// Returns the request of most callers under this key.
     fn of(key: u64) -> Self {
         let from = choice(key, 1) % ACCOUNTS;
         let to = (from + 1 + choice(key, 2) % (ACCOUNTS - 1)) % ACCOUNTS;
@@ -183,7 +183,7 @@ impl Asked {
 }
 
 impl What {
-    /// The name of the operation.
+    /// Returns the name of the operation.
     pub fn operation(self) -> &'static str {
         match self {
             Self::Transfer => "transfer",

@@ -1,4 +1,4 @@
-//! A client process: several callers, each of which calls, and calls again until it is answered.
+//! A client process: several callers, each of which retries its call until it is answered.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -22,36 +22,36 @@ use super::notices::{Lapse, Outside, fill, notify, outlive};
 use super::planted::{Planted, answer};
 use super::{Fault, choice};
 
-/// Callers in one client.
+/// The number of callers in one client.
 pub const CALLERS: u64 = 4;
-/// How long a caller waits for the answer to one try. A link can swallow it.
+/// How long a caller waits for the answer to one try, since a link can lose it.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How many tries tell of a call that never ends.
+/// A call with this many tries never ends.
 const TRIES: u64 = 5_000;
 
-/// What a client is to do.
+/// The task of a client.
 #[derive(Clone, Debug)]
 pub struct Errand {
     /// The database.
     pub url: String,
-    /// Where the callers' logs are.
+    /// The directory of the callers' logs.
     pub logs: PathBuf,
-    /// Which client.
+    /// The client's number.
     pub client: u64,
     /// The run's seed.
     pub seed: u64,
-    /// How many calls each caller makes.
+    /// The number of calls of each caller.
     pub calls: u64,
-    /// How many keys there are.
+    /// The number of keys.
     pub keys: u64,
-    /// The fault in its handlers.
+    /// The fault that is planted in its handlers.
     pub planted: Planted,
     /// Whether no nemesis is about, so that a lease may not lapse.
     pub peace: bool,
 }
 
 impl Errand {
-    /// As arguments of a process, in the order of [`parse`](Self::parse).
+    /// Returns the task as process arguments, in the order of [`parse`](Self::parse).
     pub fn arguments(&self) -> [String; 8] {
         [
             self.url.clone(),
@@ -65,13 +65,14 @@ impl Errand {
         ]
     }
 
-    /// Reads the arguments of a process.
+    /// Reads the task from process arguments.
     ///
     /// # Errors
-    /// They are not those of [`arguments`](Self::arguments).
+    ///
+    /// Returns an error if they are not those of [`arguments`](Self::arguments).
     pub fn parse(arguments: &[String]) -> Result<Self, Fault> {
         let [url, logs, client, seed, calls, keys, planted, peace] = arguments else {
-            return Err("a client wants URL LOGS CLIENT SEED CALLS KEYS PLANTED PEACE".into());
+            return Err("a client needs URL LOGS CLIENT SEED CALLS KEYS PLANTED PEACE".into());
         };
         Ok(Self {
             url: url.clone(),
@@ -80,13 +81,13 @@ impl Errand {
             seed: seed.parse()?,
             calls: calls.parse()?,
             keys: keys.parse()?,
-            planted: Planted::named(planted).ok_or("no such fault to plant")?,
+            planted: Planted::named(planted).ok_or("there is no planted fault of this name")?,
             peace: peace.parse()?,
         })
     }
 }
 
-/// How many calls this client has answers to, and whether it shall make more.
+/// The number of answered calls of this client, and whether it should continue.
 #[derive(Default)]
 struct Shift {
     answered: AtomicU64,
@@ -94,7 +95,7 @@ struct Shift {
 }
 
 impl Shift {
-    /// Tells the arena, on a line, how many calls are answered.
+    /// Reports the number of answered calls to the arena, on a line.
     fn tell(&self, more: u64) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let answered = self.answered.fetch_add(more, Ordering::SeqCst) + more;
@@ -106,9 +107,10 @@ impl Shift {
 /// Runs the callers to their end, or until the standard input is closed.
 ///
 /// # Errors
-/// Those of the logs, and calls that are never answered.
+///
+/// Returns errors of the logs, and calls that are never answered.
 pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
-    // One client in four has no fast check: the database alone is its arbiter.
+    // One client in four has no fast check, so that the database alone decides.
     fast_check::set(errand.client % 4 != 3);
     keep_silent_on_purpose();
     let shift = Arc::new(Shift::default());
@@ -133,7 +135,7 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
         };
         callers.spawn(caller.work(answered));
     }
-    // Beside them, as long as they call. One client in four is short of connections.
+    // These run beside the callers. One client in four is short of connections.
     let mut beside = JoinSet::new();
     for lapse in [Lapse::Unknown, Lapse::Retry] {
         let outside = Outside::beside(&errand.logs);
@@ -193,7 +195,7 @@ impl<B: Bank> Caller<B> {
                 if before > TRIES {
                     return Err(format!("{key} is never answered: {tries:?}").into());
                 }
-                // A caller's back-off: nothing waits for it.
+                // The caller's back-off. No test synchronises on it.
                 sleep(Duration::from_millis(
                     choice(self.seed, place ^ before) % 16,
                 ))
@@ -205,7 +207,7 @@ impl<B: Bank> Caller<B> {
         Ok(())
     }
 
-    /// One try: an answer, or what became of it.
+    /// Makes one try. Returns an answer, or the reason why there is none.
     async fn once(&self, key: &str, call: Call, place: u64, tried: u64) -> Result<Answer, String> {
         let fate = call.fate(self.seed, place, tried);
         let asking = Asking {
@@ -216,14 +218,14 @@ impl<B: Bank> Caller<B> {
         };
         let (bank, planted) = (self.bank.clone(), self.errand.planted);
         let patience = Call::patience(self.seed, place, tried);
-        // In a task of its own, so that a panic ends the try and not the caller.
+        // Runs in a separate task, so that a panic ends the try and not the caller.
         let mut task = JoinSet::new();
         task.spawn(polled(
             async move { answer(&bank, planted, asking).await },
             patience,
         ));
         let Ok(Some(outcome)) = timeout(ANSWER, task.join_next()).await else {
-            // Dropping the set drops the call where it is.
+            // Dropping the set drops the call at its current await.
             return Err("dropped: no answer in time".to_owned());
         };
         match outcome {
@@ -235,7 +237,7 @@ impl<B: Bank> Caller<B> {
     }
 }
 
-/// Drops the future after so many polls, if a number is given.
+/// Drops the future after this many polls, if a number is given.
 async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut polls = 0;
@@ -258,20 +260,20 @@ fn told(outcome: Result<(Done, bool), Refused>, fate: Fate) -> Result<Answer, St
         Err(Refused::Declined { amount }) => Ok(Answer::Declined { amount }),
         Err(Refused::Idempotency(Error::Mismatch(_))) => Ok(Answer::Mismatch),
         Err(Refused::Idempotency(error)) if error.is_retryable() => Err(name(&error)),
-        // As its body had it; the COMMIT of any other is not to be refused.
+        // The COMMIT was refused because of the body's write. No other COMMIT may be refused.
         Err(Refused::Idempotency(error @ Error::CommitFailed(_)))
             if fate == Fate::RefusedAtCommit =>
         {
             Err(name(&error))
         }
         Err(Refused::Idempotency(error)) => Ok(Answer::Forbidden(format!("{error:?}"))),
-        // Whatever befalls the body's own statements and the caller's own COMMIT.
+        // Any error of the body's own statements and of the caller's own COMMIT.
         Err(Refused::Database(_)) => Err("the database failed in the caller's own part".to_owned()),
         Err(Refused::BankDown) => Err("the bank was down".to_owned()),
     }
 }
 
-/// The variant's name.
+/// Returns the variant's name.
 fn name(error: &impl fmt::Debug) -> String {
     let text = format!("{error:?}");
     let end = text.find(|c: char| !c.is_alphanumeric());
@@ -279,7 +281,8 @@ fn name(error: &impl fmt::Debug) -> String {
 }
 
 fn on_purpose(error: &JoinError) -> bool {
-    // The payload cannot be looked at without taking the error apart; its text names the message.
+    // The payload can only be read by consuming the error, but the error's text contains its
+    // message.
     error.is_panic() && error.to_string().contains(ON_PURPOSE)
 }
 

@@ -8,41 +8,42 @@ use super::calls::{Asked, Done, Fate, Refused};
 use super::notices::{Lapse, Outside};
 use super::planted::Planted;
 
-/// The write of a body for which COMMIT is refused.
+/// The write of a body that makes COMMIT fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Doom {
-    /// Statements; a run takes one of them.
+    /// The statements; a run uses one of them.
     pub statements: &'static [&'static str],
-    /// Whether the statement may fail itself, and its error is swallowed.
+    /// Whether the statement itself may fail. Its error is ignored.
     pub fails: bool,
 }
 
 impl Doom {
-    /// The statement for a run.
+    /// Returns the statement for a run.
     pub fn of(self, run: i64) -> &'static str {
         let chosen = run.unsigned_abs() % self.statements.len() as u64;
         self.statements[usize::try_from(chosen).unwrap_or(0)]
     }
 }
 
-/// The key of this name, for all callers.
+/// Returns the key of this name, in the global scope.
 ///
 /// # Errors
-/// It is none.
+///
+/// Returns an error if the name is not a valid key.
 pub fn named(name: &str) -> Result<IdempotencyKey, Refused> {
     let key = name.parse::<IdempotencyKey>().map_err(Error::from)?;
     Ok(key.global())
 }
 
-/// A panic of a body on purpose; the client's hook keeps silent about it.
+/// The message of a body's intended panic; the client's panic hook does not print it.
 pub const ON_PURPOSE: &str = "the body panics on purpose";
 
-/// What a client of this engine can do: the annotated handlers, and the faulty ones.
+/// The calls that a client of this engine can make: the annotated handlers, and the faulty ones.
 pub trait Bank: Clone + Send + Sync + 'static {
     /// Calls an annotated handler.
     fn call(&self, asking: Asking) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
 
-    /// Calls the annotated handler whose body's effect has happened already.
+    /// Calls the annotated handler whose effect has already been written.
     fn note(
         &self,
         key: &str,
@@ -50,7 +51,7 @@ pub trait Bank: Clone + Send + Sync + 'static {
         done: Done,
     ) -> impl Future<Output = Result<(Done, bool), Refused>> + Send;
 
-    /// The recorded result of a key, whatever was asked for.
+    /// Returns the recorded result of a key, for any request.
     fn recorded(&self, key: &str) -> impl Future<Output = Result<Option<Done>, Refused>> + Send;
 
     /// Calls the leased handler of this policy.
@@ -73,8 +74,8 @@ pub trait Bank: Clone + Send + Sync + 'static {
     /// Keeps one of the pool's connections, in a transaction.
     fn hold(&self, time: Duration) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// The effect, in a transaction of its own, with a record in the same transaction or without. Of
-    /// the fates only the refusal at COMMIT is heeded, and then ignored.
+    /// Writes the effect in its own transaction, with or without a record in it. The only fate that
+    /// applies is the refusal at COMMIT, whose error is then ignored.
     fn act(
         &self,
         key: &str,
@@ -93,12 +94,13 @@ pub struct Asking {
     pub asked: Asked,
     /// How the handler is called.
     pub way: super::calls::Way,
-    /// What its body does.
+    /// The outcome of its body.
     pub fate: Fate,
 }
 
-/// The handlers over one database's transaction, and what its pool can do: the pool, the transaction
-/// and the connection as types, the quoted name of the key's column, and what COMMIT is refused for.
+/// Generates the handlers over one database's transaction and the operations of its pool. The
+/// arguments are the types of pool, transaction and connection, the quoted name of the key's
+/// column, and the write that COMMIT refuses.
 macro_rules! bank {
     ($pool:ty, $transaction:ty, $connection:ty, $column:literal, $doom:expr) => {
         mod annotated {
@@ -116,7 +118,7 @@ macro_rules! bank {
             use crate::torture::planted::Planted;
             use crate::torture::statements::{fresh_run, loose_record, number_of, writes};
 
-            /// The effect.
+            /// Writes the effect.
             async fn write(
                 conn: &mut $connection,
                 key: &str,
@@ -205,9 +207,9 @@ macro_rules! bank {
                             order_patiently(self, &key, &asked, fate, None).await
                         }
                         (Way::Joined, what) => {
-                            // A begin that is dropped may leave its connection inside a
-                            // transaction (sqlx 0.9), and the next call on it is refused for
-                            // that. A careful caller lets it come to its end.
+                            // If a begin is dropped, it may leave its connection inside a
+                            // transaction (sqlx 0.9), and the next call on that connection is
+                            // refused. A careful caller lets the begin finish.
                             let pool = self.clone();
                             let begun = tokio::spawn(async move { pool.begin().await }).await;
                             let mut tx = begun.map_err(|_| sqlx::Error::WorkerCrashed)??;
@@ -215,7 +217,7 @@ macro_rules! bank {
                                 What::Transfer => transfer(&mut tx, &key, &asked, fate, None).await,
                                 What::Order => order(&mut tx, &key, &asked, fate, None).await,
                             };
-                            // A failure for good is recorded, in this transaction.
+                            // A permanent failure is recorded in this transaction.
                             if matches!(done, Ok(_) | Err(Refused::Declined { .. })) {
                                 tx.commit().await?;
                             } else {
@@ -310,7 +312,7 @@ macro_rules! bank {
     };
 }
 
-/// One annotated handler; the last arguments are further options.
+/// Generates one annotated handler; the last arguments are further options.
 macro_rules! handler {
     ($name:ident, $operation:literal, $transaction:ty $(, $option:ident = $value:literal)*) => {
         #[idempotent(

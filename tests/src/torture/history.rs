@@ -1,4 +1,4 @@
-//! What a caller saw, written down before it goes on.
+//! What a caller saw, written to its log before it continues.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Asked, Done};
 use super::notices::{Notice, Outside};
 
-/// How a line ends that its writer did not live to finish.
+/// The end of a line whose writer was killed while writing it.
 const TORN: &str = "~";
 
 /// A line of a log.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A call begins, or begins again in the process that follows a killed one.
+    /// A call begins, or begins again in the process after a killed one.
     Called {
-        /// Which of the caller's calls.
+        /// The call's index among the caller's calls.
         place: u64,
         /// The key.
         key: String,
@@ -30,12 +30,12 @@ pub enum Event {
     Answered {
         /// The answer.
         answer: Answer,
-        /// The tries before it, by what became of them.
+        /// The earlier tries, counted by outcome.
         tries: BTreeMap<String, u64>,
     },
 }
 
-/// What a caller is told in the end.
+/// The final answer to a caller.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -46,21 +46,21 @@ pub enum Answer {
         /// Whether it was recorded before.
         replayed: bool,
     },
-    /// A failure for good.
+    /// A permanent failure.
     Declined {
-        /// The amount that was asked for.
+        /// The requested amount.
         amount: i64,
     },
-    /// The key is another request's.
+    /// The key belongs to another request.
     Mismatch,
-    /// What no caller may be told.
+    /// An answer that no caller may get.
     Forbidden(String),
 }
 
 /// A call with its answer, if it has one.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Which of its caller's calls.
+    /// The call's index among its caller's calls.
     pub place: u64,
     /// The key.
     pub key: String,
@@ -70,16 +70,17 @@ pub struct Entry {
     pub answer: Option<Answer>,
 }
 
-/// A caller's own log: a line before a call and a line after it, each on the disk before the next.
+/// A caller's own log: one line before a call and one after it, each on disk before the next.
 #[derive(Debug)]
 pub struct Log(File);
 
 impl Log {
-    /// Opens the log at `path`, new or left by a caller that was killed, and says how many calls it
-    /// has answers to.
+    /// Opens the log at `path`, which is new or was left by a killed caller. Returns it with the
+    /// number of answered calls.
     ///
     /// # Errors
-    /// Those of the file system, and of a log that is none.
+    ///
+    /// Returns errors of the file system, and an error if the file is not a log.
     pub fn resume(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
         if !matches!(fs::read(path)?.last(), None | Some(b'\n')) {
@@ -95,7 +96,8 @@ impl Log {
     /// Writes one line.
     ///
     /// # Errors
-    /// Those of the file system.
+    ///
+    /// Returns errors of the file system.
     pub fn write(&mut self, event: &Event) -> io::Result<()> {
         let line = serde_json::to_string(event)?;
         self.0.write_all(format!("{line}\n").as_bytes())?;
@@ -108,9 +110,9 @@ impl Log {
 pub struct History {
     /// The calls, caller by caller.
     pub calls: Vec<Entry>,
-    /// The tries that had to be repeated, by what became of them.
+    /// The tries that had to be repeated, counted by outcome.
     pub tries: BTreeMap<String, u64>,
-    /// What was sent outside the database.
+    /// The effects outside the database.
     pub notices: Vec<Notice>,
 }
 
@@ -118,7 +120,8 @@ impl History {
     /// Adds every log in the directory.
     ///
     /// # Errors
-    /// Those of the file system, and of a log that is none.
+    ///
+    /// Returns errors of the file system, and an error if a file is not a log.
     pub fn read_all(dir: &Path) -> io::Result<Self> {
         let mut history = Self {
             notices: Outside::beside(dir).read()?,
@@ -140,7 +143,7 @@ impl History {
         for line in whole.lines().filter(|line| !line.ends_with(TORN)) {
             match serde_json::from_str(line)? {
                 Event::Called { place, key, asked } => {
-                    // Begun again: the call before is the same one.
+                    // Begun again: the earlier entry is the same call.
                     open = Some(Entry {
                         place,
                         key,
@@ -150,7 +153,7 @@ impl History {
                 }
                 Event::Answered { answer, tries } => {
                     let Some(call) = open.take() else {
-                        let words = format!("an answer to no call: {line}");
+                        let words = format!("the log has an answer without a call: {line}");
                         return Err(io::Error::other(words));
                     };
                     self.calls.push(Entry {

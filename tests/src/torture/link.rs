@@ -1,4 +1,4 @@
-//! A link to a server that can fail at any message, above all at a COMMIT.
+//! A link to a server that can fail at any message, especially at a COMMIT.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,34 +14,34 @@ use tokio::time::{sleep, timeout};
 
 use super::nemesis::HOLD;
 
-/// How long a link is silent before it is given up, as keep-alive probes would: longer than a caller
-/// waits for its answer. A caller that only drops its own transaction does not close the link, and
-/// the server would keep that transaction's locks for ever.
+/// How long a silent link stays open, as if keep-alive probes then closed it. It is longer than a
+/// caller waits for an answer. A caller that drops its transaction does not close the link, and the
+/// server would otherwise keep that transaction's locks for ever.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Which message of a client's.
+/// The message of a client that is disturbed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Point {
     /// The next COMMIT.
     Commit,
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     Anywhere,
 }
 
-/// What happens to it.
+/// What happens to that message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Harm {
-    /// The link is cut and the server never sees it.
+    /// Cuts the link before the server sees the message.
     CutBefore,
-    /// The server answers it, and the link is cut in place of that answer.
+    /// Lets the server answer, and cuts the link in place of the answer.
     CutAnswer,
-    /// The client's end is cut at once; the server's when it has answered.
+    /// Cuts the client's end at once, and the server's end once it has answered.
     CutClient,
-    /// It arrives late.
+    /// Delays the message.
     Delay,
-    /// The server never sees it, and the link stays up and silent for a while.
+    /// Drops the message. The link stays open and silent for a while.
     Swallow,
-    /// The server answers it, and the link stays up and silent for a while.
+    /// Drops the server's answer. The link stays open and silent for a while.
     SwallowAnswer,
 }
 
@@ -78,7 +78,7 @@ pub struct Link {
 #[derive(Debug)]
 struct Shared {
     target: (String, u16),
-    /// How messages end that commit, as they go over the wire.
+    /// The endings of the wire messages that commit.
     commit: &'static [&'static [u8]],
     armed: Mutex<VecDeque<(Point, Harm)>>,
     hits: Mutex<BTreeMap<String, u64>>,
@@ -87,10 +87,11 @@ struct Shared {
 }
 
 impl Link {
-    /// Listens on a port of its own for a server; `commit` is how messages end that commit.
+    /// Listens on a free port for a server. `commit` holds the endings of the messages that commit.
     ///
     /// # Errors
-    /// There is no port to listen on.
+    ///
+    /// Returns an error if no port is free.
     pub async fn to(target: (String, u16), commit: &'static [&'static [u8]]) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
@@ -109,22 +110,22 @@ impl Link {
         })
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Lies in wait for one message.
+    /// Selects the next message of this kind for this harm.
     pub fn arm(&self, point: Point, harm: Harm) {
         lock(&self.shared.armed).push_back((point, harm));
     }
 
-    /// Cuts every link there is; new ones can be made.
+    /// Cuts every open link; new ones can be opened.
     pub fn cut(&self) {
         self.shared.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// How many messages came to harm, by kind.
+    /// Returns the number of disturbed messages, by kind.
     pub fn hits(&self) -> BTreeMap<String, u64> {
         lock(&self.shared.hits).clone()
     }
@@ -138,7 +139,7 @@ impl Drop for Link {
 }
 
 impl Shared {
-    /// The harm to this message, which is then done with.
+    /// Returns the harm for this message, which is then used up.
     fn harm(&self, message: &[u8]) -> Option<Harm> {
         let commits = self.commit.iter().any(|end| message.ends_with(end));
         let mut armed = lock(&self.armed);
@@ -162,7 +163,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         tokio::spawn(async move {
             let mut cuts = shared.cuts.subscribe();
             tokio::select! {
-                // Either end may go at any time: that is what a link is for.
+                // Either end may close at any time; the link tests exactly that.
                 _ = forward(client, &shared) => {}
                 _ = cuts.changed() => {}
             }
@@ -219,7 +220,7 @@ async fn forward(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// Keeps a link open on which nothing passes any more, until one end goes or time is up.
+/// Keeps a link open without forwarding anything, until one end closes or time is up.
 async fn silent(mut client: TcpStream, mut server: TcpStream) -> io::Result<()> {
     let (mut up, mut down) = ([0; 8192], [0; 8192]);
     let until_an_end_goes = async {

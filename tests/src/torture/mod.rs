@@ -1,16 +1,17 @@
-//! Client processes call handlers while a nemesis disturbs them; a checker reads what is left.
+//! Client processes call handlers while a nemesis disturbs them. A checker then reads the final
+//! state.
 //!
-//! - [`calls`]: what is asked for, chosen by the seed. - [`handlers`]: who answers it, and
-//!   [`planted`]: with which faults on purpose. - [`notices`]: leased ones, and
-//!   [`outlive`]: one that outlives a full pool.
-//! - [`statements`]: what a handler writes.
-//! - [`client`]: one process of callers, each with its own log. - [`history`]: those logs.
-//! - [`nemesis`]: the faults. - [`link`]: those that befall the wire.
-//! - [`engine`]: one file a database. - [`arena`]: a whole run.
-//! - [`laws`]: what must hold afterwards. - [`report`]: what is told of it.
+//! - [`calls`]: the requests, chosen by the seed. - [`handlers`]: the handlers, and [`planted`]: the
+//!   faults in them on purpose. - [`notices`]: leased handlers, and [`outlive`]: one whose lease
+//!   outlives a full pool.
+//! - [`statements`]: the SQL of the handlers.
+//! - [`client`]: one process of callers, each with its own log. - [`history`]: the logs.
+//! - [`nemesis`]: the faults. - [`link`]: the faults of the network.
+//! - [`engine`]: one file for each database. - [`arena`]: a whole run.
+//! - [`laws`]: the laws that must hold afterwards. - [`report`]: the output.
 //!
-//! Choices follow the seed: what every caller asks for and in which order, which fault comes after
-//! how many answers. What a fault meets is up to the machine.
+//! The seed determines what every caller asks for, in which order, and which fault follows after
+//! how many answers. The machine's timing determines which call a fault disturbs.
 
 pub mod arena;
 pub mod calls;
@@ -27,10 +28,11 @@ pub mod planted;
 pub mod report;
 pub mod statements;
 
-/// What goes wrong with the run itself.
+/// An error of the run itself.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
 
-/// A repeatable choice: the same for the same seed and place (`SplitMix64`, Steele et al. 2014).
+/// Returns a repeatable choice: the same for the same seed and place (`SplitMix64`, Steele et al.
+/// 2014).
 pub fn choice(seed: u64, place: u64) -> u64 {
     let mut z = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! The faults, and which comes when.
+//! The faults, and their order.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use super::choice;
 use super::link::{Harm, Point};
 
-/// How long something is held up that is to go on afterwards.
+/// How long a temporary fault lasts.
 pub const HOLD: Duration = Duration::from_millis(300);
 
 /// One fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Blow {
-    /// SIGKILL to a client.
+    /// Kills a client by SIGKILL.
     KillClient,
-    /// SIGKILL to every client: on SQLite a crash of the whole.
+    /// Kills every client by SIGKILL: on SQLite a crash of the database.
     KillAll,
-    /// SIGSTOP to a client, with whatever it holds, and SIGCONT after a while.
+    /// Stops a client by SIGSTOP with all its locks, and continues it by SIGCONT after a while.
     Freeze,
-    /// Every backend is terminated.
+    /// Terminates every backend.
     Terminate,
-    /// The server crashes (immediate shutdown) and recovers.
+    /// Crashes the server (immediate shutdown) and lets it recover.
     Crash,
-    /// The server is restarted in good order.
+    /// Restarts the server cleanly.
     Restart,
-    /// Every link is cut at once.
+    /// Cuts every link at once.
     CutLinks,
-    /// A harm to the next message of this kind.
+    /// Disturbs the next message of this kind.
     Link(Point, Harm),
-    /// Somebody else holds the lock that writers want.
+    /// Holds the lock that writers need.
     Hold,
-    /// Somebody else reads, which is in the way of a rollback journal's COMMIT.
+    /// Reads, which delays a rollback journal's COMMIT.
     Read,
-    /// The write-ahead log is written back and cut short.
+    /// Writes the write-ahead log back and truncates it.
     Checkpoint,
 }
 
 impl Blow {
-    /// Whether it is known to have hit when it was dealt. A harm to a link waits for its message.
+    /// Returns whether the fault takes effect at once. A harm to a link waits for its message.
     pub fn hits_at_once(self) -> bool {
         !matches!(self, Self::Link(..))
     }
@@ -61,8 +61,8 @@ impl fmt::Display for Blow {
     }
 }
 
-/// The `n`th blow: after how many answers it comes, which it is, and a number to choose its victim
-/// by.
+/// Returns the `n`th fault: the number of answers after which it comes, the fault, and a number
+/// that selects its victim.
 pub fn blow(
     seed: u64,
     n: u64,
@@ -73,7 +73,7 @@ pub fn blow(
     let at = |place| choice(seed ^ 0x6E65_6D65_7369_7321, n * 4 + place);
     let stride = (answers / (blows + 1)).max(1);
     let moment = (n + 1) * stride - at(0) % stride.div_ceil(2);
-    // Each comes once before any comes again, in an order that the seed shuffles.
+    // Each fault comes once before any is repeated, in an order that the seed shuffles.
     let count = possible.len() as u64;
     let turn = n / count.max(1);
     let mut left: Vec<Blow> = possible.to_vec();

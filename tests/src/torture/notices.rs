@@ -1,5 +1,5 @@
-//! Leased handlers, whose effect is a line in a file: no transaction undoes it. They share the pool with
-//! bodies that fill it for longer than a lease lasts.
+//! Leased handlers. Their effect is a line in a file, which no transaction rolls back. They share
+//! the pool with bodies that keep it full for longer than a lease lasts.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,16 +17,16 @@ use super::{Fault, choice};
 
 /// The file of the effects, in the directory of the logs.
 const FILE: &str = "notices.jsonl";
-/// How many bodies fill the pool: all its connections.
+/// The number of bodies that fill the pool: one for each connection.
 const BODIES: u64 = 6;
-/// How long they keep it full: longer than a lease lasts without a heartbeat.
+/// How long they keep the pool full: longer than a lease lasts without a heartbeat.
 const FULL: Duration = Duration::from_millis(1_500);
 
-/// How long a lease lasts that nothing but a want of connections can be in the way of: a busy machine
-/// gives some of its heartbeats in time.
+/// The length of a lease that can be lost for want of a connection only: a busy machine sends some of its
+/// heartbeats in time.
 pub const LEASE: Duration = Duration::from_secs(6);
 
-/// What becomes of a key whose lease has lapsed.
+/// What happens to a key whose lease has lapsed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lapse {
@@ -44,7 +44,7 @@ pub enum Notice {
     Sent {
         /// The key.
         key: String,
-        /// What becomes of a lapsed lease of this key.
+        /// What happens to this key if its lease lapses.
         lapse: Lapse,
         /// The key that the receiver was given.
         external: String,
@@ -54,38 +54,39 @@ pub enum Notice {
         /// The key.
         key: String,
     },
-    /// The library refused for good what it may not refuse.
+    /// The library refused permanently although it must not.
     Forbidden {
         /// The key.
         key: String,
-        /// How.
+        /// The refusal.
         words: String,
     },
 }
 
-/// Where notices go.
+/// The receiver of the notices.
 #[derive(Clone, Debug)]
 pub struct Outside(PathBuf);
 
 impl Outside {
-    /// The file among these logs.
+    /// Returns the file in this directory of logs.
     pub fn beside(logs: &Path) -> Self {
         Self(logs.join(FILE))
     }
 
-    /// Writes a line, on the disk when it returns.
+    /// Writes a line. It is on disk when this returns.
     fn write(&self, notice: &Notice) -> io::Result<()> {
         let line = serde_json::to_string(notice)?;
         let mut file = OpenOptions::new().create(true).append(true).open(&self.0)?;
-        // One write, so that a process that is killed leaves a whole line or none.
+        // One write, so that a killed process leaves a whole line or none.
         file.write_all(format!("{line}\n").as_bytes())?;
         file.sync_data()
     }
 
-    /// All lines; none if there is no file.
+    /// Reads all lines; none if there is no file.
     ///
     /// # Errors
-    /// Those of the file system, and of a line that is none.
+    ///
+    /// Returns errors of the file system, and an error if a line cannot be parsed.
     pub fn read(&self) -> io::Result<Vec<Notice>> {
         let text = match fs::read_to_string(&self.0) {
             Ok(text) => text,
@@ -96,7 +97,7 @@ impl Outside {
         Ok(lines.collect::<Result<_, _>>()?)
     }
 
-    /// The effect, after as long as the work takes.
+    /// Makes the effect, after the time that the work takes.
     async fn send(
         &self,
         attempt: &Attempt,
@@ -106,7 +107,7 @@ impl Outside {
     ) -> Result<(), Refused> {
         sleep(work).await;
         if attempt.is_lost() {
-            // What a body does that begins no effect on a lost lease.
+            // A body must not begin its effect once its lease is lost.
             return Err(Refused::BankDown);
         }
         let sent = Notice::Sent {
@@ -122,7 +123,8 @@ impl Outside {
 /// Sends a notice; a lapse leaves the outcome unknown.
 ///
 /// # Errors
-/// The library's, and the file system's.
+///
+/// Returns the library's and the file system's errors.
 #[idempotent(
     namespace = "torture",
     operation = "notice",
@@ -141,7 +143,8 @@ pub async fn notify_once(
 /// Sends a notice; a lapsed lease may be taken over.
 ///
 /// # Errors
-/// The library's, and the file system's.
+///
+/// Returns the library's and the file system's errors.
 #[idempotent(
     namespace = "torture",
     operation = "notice",
@@ -158,10 +161,12 @@ pub async fn notify_again(
     outside.send(attempt, key, Lapse::Retry, work).await
 }
 
-/// Calls a leased handler for one key after another, each until it is answered, as long as it is let.
+/// Calls a leased handler for one key after another until it is stopped, and retries each call
+/// until it is answered.
 ///
 /// # Errors
-/// The file cannot be written.
+///
+/// Returns an error if the file cannot be written.
 pub async fn notify<B: Bank>(
     bank: B,
     outside: Outside,
@@ -172,7 +177,7 @@ pub async fn notify<B: Bank>(
     for n in 0_u64.. {
         let name = format!("notice-{lapse:?}-{n}");
         let key = named(&name)?;
-        // Some work lasts longer than the lease does without a heartbeat.
+        // Some work takes longer than the lease lasts without a heartbeat.
         let long = choice(seed, n).is_multiple_of(4);
         let work = Duration::from_millis(if long { 1_400 } else { 20 });
         if planted == Planted::LeaseIgnored {

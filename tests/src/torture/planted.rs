@@ -3,28 +3,28 @@
 use super::calls::{Done, Fate, Refused};
 use super::handlers::{Asking, Bank};
 
-/// A fault built in on purpose, which the checker must find. The handlers that have it are written
-/// by hand, and only the record's table and its values are the library's.
+/// A fault that is planted on purpose and that the checker must find. Its handlers are written by
+/// hand; only the record's table and its values are the library's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Planted {
-    /// None: the annotated handlers.
+    /// No fault: the annotated handlers.
     Nothing,
-    /// Look, then act, and nothing in the table that keeps two records of a key apart.
+    /// Looks up the key, then acts, and no constraint prevents two records of a key.
     NoConstraint,
-    /// The effect commits first and the record afterwards.
+    /// Commits the effect first and the record afterwards.
     RecordAfter,
-    /// A record that is found by a look-up before the claim is replayed to any request.
+    /// Replays a record that a look-up before the claim finds, whatever the request.
     MismatchSkipped,
-    /// A COMMIT that is refused is taken for one that was executed.
+    /// Treats a refused COMMIT as executed.
     RefusalIgnored,
-    /// An effect outside the database is made without a lease.
+    /// Makes an effect outside the database without a lease.
     LeaseIgnored,
     /// A lease's heartbeats wait for a connection behind the bodies that fill the pool.
     HeartbeatsShared,
 }
 
 impl Planted {
-    /// The fault of this name.
+    /// Returns the fault with this name.
     pub fn named(name: &str) -> Option<Self> {
         [
             Self::Nothing,
@@ -40,10 +40,11 @@ impl Planted {
     }
 }
 
-/// Answers a call by the handlers that have this fault; the flag says whether it was a replay.
+/// Answers a call by the handlers with this fault. The flag says whether it was a replay.
 ///
 /// # Errors
-/// Why there is no result.
+///
+/// Returns the reason why there is no result.
 pub async fn answer<B: Bank>(
     bank: &B,
     planted: Planted,

@@ -1,4 +1,4 @@
-//! What is told of a run.
+//! The output of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::Fault;
 use super::arena::{Outcome, Plan};
 use super::history::Answer;
 
-/// How many violations are shown; all are in the folder that is kept.
+/// The number of violations that are printed; the folder that is kept holds all.
 const SHOWN: usize = 40;
 
 /// The figures of a run.
@@ -17,14 +17,14 @@ const SHOWN: usize = 40;
 pub struct Report<'o> {
     /// The engine's name.
     pub engine: &'o str,
-    /// What the run was to be.
+    /// The plan of the run.
     pub plan: &'o Plan,
-    /// What it was.
+    /// The result of the run.
     pub outcome: &'o Outcome,
 }
 
 impl Report<'_> {
-    /// The answers by kind.
+    /// Counts the answers by kind.
     fn answers(&self) -> BTreeMap<String, u64> {
         let mut answers = BTreeMap::new();
         for call in &self.outcome.history.calls {
@@ -88,10 +88,11 @@ fn table(f: &mut fmt::Formatter<'_>, title: &str, counts: &BTreeMap<String, u64>
     Ok(())
 }
 
-/// Keeps the logs, the tables and the violations of a run, and says where.
+/// Keeps the logs, the tables and the violations of a run. Returns their folder.
 ///
 /// # Errors
-/// Those of the file system.
+///
+/// Returns errors of the file system.
 pub fn keep(outcome: Outcome) -> Result<PathBuf, Fault> {
     let path = outcome.logs.keep();
     let tables = serde_json::to_vec_pretty(&outcome.tables)?;

@@ -1,5 +1,5 @@
-//! Lints of the user's own code: each is expected at one statement of a body, and clippy says so
-//! if it does not fire just there.
+//! Lints on the user's own code. Each is expected at one statement of a body, and clippy reports it
+//! if it does not fire exactly there.
 #![allow(clippy::restriction, reason = "one fault a statement is enough")]
 
 use crate::{ApiResult, CreatePayment, IdempotencyKey, PgTransaction, idempotent};

@@ -55,7 +55,8 @@ impl Mailer {
 /// Records failures.
 ///
 /// # Errors
-/// [`Refused`], and refusals.
+///
+/// Returns [`Refused`], or a refusal of the library.
 #[inline]
 #[idempotent(namespace = "mail", lease = "5m", failures = "record")]
 pub async fn recording(attempt: &Attempt, key: &IdempotencyKey) -> Result<i64, Refused> {

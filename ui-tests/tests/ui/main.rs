@@ -1,4 +1,4 @@
-//! One run for all cases, so that they share a build; and the page that explains them.
+//! Runs all cases at once, so that they share a build, and checks the page that explains them.
 
 mod page;
 

@@ -1,7 +1,7 @@
-//! `docs/diagnostics.md` in step with the codes, the cases and what the compiler prints.
+//! Checks that `docs/diagnostics.md` agrees with the codes, the cases and the compiler's output.
 //!
-//! `TRYBUILD=overwrite cargo test -p idem-ui-tests page` writes the code at fault and the messages
-//! anew from the cases, once these are blessed.
+//! `TRYBUILD=overwrite cargo test -p idem-ui-tests page` rewrites the faulty code and the messages
+//! from the blessed cases.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -23,11 +23,11 @@ fn path() -> PathBuf {
     root().join("docs/diagnostics.md")
 }
 
-/// One code on the page.
+/// The entry of one code on the page.
 struct Entry {
     code: String,
     case: String,
-    /// What is fenced: the code at fault, the message, the right code.
+    /// The fenced blocks: the faulty code, the message, the right code.
     blocks: [String; 3],
 }
 
@@ -63,7 +63,7 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
         .map(|(found, _)| found)
 }
 
-/// The right code of all entries, each in a module of its own.
+/// Returns the right code of all entries, each in its own module.
 pub(crate) fn advice() -> String {
     let modules = entries().into_iter().map(|entry| {
         let [_, _, right] = entry.blocks;
@@ -74,7 +74,7 @@ pub(crate) fn advice() -> String {
     format!("#![allow(unused)]\n{modules}\nfn main() {{}}\n")
 }
 
-/// The codes as the macro crate declares them: `Name = 7,`.
+/// Returns the codes as the macro crate declares them: `Name = 7,`.
 fn declared() -> Vec<String> {
     let source = read("idem-macros/src/diagnostic.rs");
     let numbers = between(&source, "enum Code {", "\n}").expect("the codes");
@@ -108,7 +108,7 @@ fn the_page_shows_each_case_and_what_is_printed_for_it() {
         );
         let [wrong, message, _] = &blocks;
         if bless {
-            // Newlines around them: the text of one block may be part of another.
+            // Surrounded by newlines, because the text of one block may be part of another.
             page = page.replacen(&format!("\n{wrong}\n```"), &format!("\n{source}\n```"), 1);
             page = page.replacen(
                 &format!("\n{message}\n```"),
@@ -118,11 +118,11 @@ fn the_page_shows_each_case_and_what_is_printed_for_it() {
         } else {
             assert_eq!(
                 *wrong, source,
-                "{code}: the code at fault is not that of {case}"
+                "{code}: the faulty code differs from {case}"
             );
             assert_eq!(
                 message, printed,
-                "{code}: this is not what is printed for {case}"
+                "{code}: the message differs from the compiler's output for {case}"
             );
         }
     }

@@ -1,8 +1,9 @@
-//! What the attribute costs a build: handlers under it, and the same written by hand over the store.
+//! Measures the attribute's cost in a build against the same handlers written by hand over the
+//! store.
 //!
-//! Both crates are generated. Their types and serde's derives are in a third one, so that nothing
-//! but the handlers is measured. Runs alternate, and the medians are compared: a busy machine is
-//! busy for both.
+//! Both crates are generated. Their types and serde's derives are in a third crate, so that only
+//! the handlers are measured. Runs alternate, and the medians are compared, so that a busy machine
+//! slows both equally.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +24,7 @@ pub(crate) fn run() -> Outcome {
     println!("{HANDLERS} handlers, the median of {ROUNDS} runs each");
     for subcommand in ["check", "build"] {
         let mut times = CRATES.map(|_| Vec::new());
-        // The first run builds the dependencies, too.
+        // The first run also builds the dependencies.
         for round in 0..=ROUNDS {
             for (name, times) in CRATES.iter().zip(&mut times) {
                 let time = time(&dir, subcommand, name)?;
@@ -48,10 +49,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// How long cargo takes over one crate whose dependencies are built.
+/// Measures how long cargo takes over one crate whose dependencies are built.
 fn time(dir: &Path, subcommand: &str, name: &str) -> Outcome<Duration> {
     let source = dir.join(name).join("src/lib.rs");
-    // Written again, so that cargo takes it for changed.
+    // Rewritten, so that cargo sees it as changed.
     fs::write(&source, fs::read(&source)?)?;
     let mut command = cargo();
     command
@@ -69,7 +70,7 @@ fn time(dir: &Path, subcommand: &str, name: &str) -> Outcome<Duration> {
     }
 }
 
-/// Writes a workspace of its own, with the versions of this one.
+/// Writes a separate workspace with the dependency versions of this one.
 fn generate(dir: &Path) -> Outcome {
     write(
         dir.join("Cargo.toml"),
@@ -103,7 +104,7 @@ fn manifest(name: &str, runtime: &Path) -> String {
         "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n"
     );
     let runtime = runtime.display();
-    // Infallible: a String takes everything.
+    // Cannot fail: writing to a `String` always succeeds.
     let _ = writeln!(
         text,
         "idem-runtime = {{ path = \"{runtime}\", features = [\"postgres\"] }}"
@@ -171,7 +172,8 @@ pub async fn pay{n}(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &Pay{
 }
 "#;
 
-/// The same answer type, so that callers are the same: what was replayed is told by a flag.
+/// The hand-written handlers have the same answer type, so that callers are the same: a flag says
+/// whether the answer was replayed.
 const HAND_USES: &str = "\
 use idem_runtime::IdempotencyKey;
 use idem_runtime::key::Namespace;
@@ -207,7 +209,7 @@ pub async fn pay{n}(pool: &PgPool, key: &IdempotencyKey, cmd: &Pay{n}) -> Result
 }
 "#;
 
-/// Without a caller that is compiled, neither handler would be.
+/// Without a compiled caller, neither handler would be compiled.
 const CALLER: &str = "
 pub fn call{n}<'a>(pool: &'a PgPool, key: &'a IdempotencyKey, cmd: &'a Pay{n})
     -> std::pin::Pin<Box<dyn Future<Output = Result<Replayable<Paid{n}>, PayError>> + Send + 'a>>

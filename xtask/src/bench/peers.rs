@@ -1,11 +1,13 @@
-//! The same work by other means: crates of their own (`bench/peers`), so that nobody else compiles them.
+//! Measures the same work by other libraries. They are separate crates (`bench/peers`), so that
+//! other builds do not compile them.
 
 use idem_tests_cluster::Binaries;
 
 use crate::cargo::{cargo, root, run as run_command, target};
 use crate::{Outcome, machine};
 
-/// Builds durare's program and the bench, and runs it; the rest of the command line is the bench's.
+/// Builds durare's program and the bench, and runs it. The remaining arguments are passed to the
+/// bench.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     machine::provide_compiler()?;
     let postgres = machine::provide_postgres()?;
@@ -19,7 +21,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .arg("--target-dir")
             .arg(&built),
     )?;
-    // `idempotent` names a later Rust than the pinned one, which builds it all the same.
+    // The crate `idempotent` declares a newer Rust than the pinned one, but the pinned one builds
+    // it.
     run_command(
         cargo()
             .args(["run", "--release", "--locked", "--ignore-rust-version"])

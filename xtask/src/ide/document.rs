@@ -1,4 +1,4 @@
-//! The source file as an editor holds it, and what one asks about places in it.
+//! The source file in the editor, and the requests about positions in it.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl<'s> Document<'s> {
         })
     }
 
-    /// Types something else in.
+    /// Replaces the text.
     pub(super) fn set(&mut self, text: String) -> Outcome {
         self.version += 1;
         let params = json!({
@@ -48,7 +48,7 @@ impl<'s> Document<'s> {
         self.server.tell("textDocument/didChange", &params)
     }
 
-    /// The names offered after this text.
+    /// Returns the names that are offered after this text.
     pub(super) fn completions(&mut self, after: &str) -> Outcome<Vec<String>> {
         let answer = self.ask("completion", after)?;
         let items = answer["items"].as_array().or(answer.as_array());
@@ -59,18 +59,22 @@ impl<'s> Document<'s> {
         Ok(names.collect())
     }
 
-    /// What is shown for the word that this text ends with.
+    /// Returns the hover text of the word at the end of this text.
     pub(super) fn hover(&mut self, after: &str) -> Outcome<String> {
         let answer = self.ask("hover", after)?;
         let shown = answer["contents"]["value"].as_str();
-        Ok(shown.ok_or("nothing is shown")?.to_owned())
+        Ok(shown
+            .ok_or("rust-analyzer returned no hover text")?
+            .to_owned())
     }
 
-    /// The line on which the word is defined that this text ends with.
+    /// Returns the line that defines the word at the end of this text.
     pub(super) fn definition(&mut self, after: &str) -> Outcome<String> {
         let answer = self.ask("definition", after)?;
         let place = match &answer {
-            Value::Array(places) => places.first().ok_or("there is no definition")?,
+            Value::Array(places) => places
+                .first()
+                .ok_or("rust-analyzer returned no definition")?,
             place => place,
         };
         let line = place["range"]["start"]["line"].as_u64();
@@ -78,10 +82,13 @@ impl<'s> Document<'s> {
             .text
             .lines()
             .nth(usize::try_from(line.ok_or("no line")?)?);
-        Ok(line.ok_or("a line elsewhere")?.trim().to_owned())
+        Ok(line
+            .ok_or("the definition is outside the file")?
+            .trim()
+            .to_owned())
     }
 
-    /// The errors that rust-analyzer itself finds.
+    /// Returns the errors that rust-analyzer itself finds.
     pub(super) fn errors(&mut self) -> Outcome<Vec<Underlined>> {
         let params = json!({ "textDocument": { "uri": self.uri } });
         let answer = self.server.ask("textDocument/diagnostic", &params)?;
@@ -106,11 +113,11 @@ impl<'s> Document<'s> {
         self.server.ask(&format!("textDocument/{what}"), &params)
     }
 
-    /// Where the one occurrence of a text ends; everything is ASCII, so columns are bytes.
+    /// Returns the end of the only occurrence of a text. The file is ASCII, so columns are bytes.
     fn end_of(&self, text: &str) -> Outcome<(usize, usize)> {
         let mut found = self.text.match_indices(text);
         let (Some((start, _)), None) = (found.next(), found.next()) else {
-            return Err(format!("`{text}` is not there just once").into());
+            return Err(format!("`{text}` does not occur exactly once").into());
         };
         let before = &self.text[..start + text.len()];
         let line = before.matches('\n').count();
@@ -134,7 +141,7 @@ impl<'s> Document<'s> {
         Ok(self
             .text
             .get(start..end)
-            .ok_or("a place elsewhere")?
+            .ok_or("the position is in another file")?
             .to_owned())
     }
 }

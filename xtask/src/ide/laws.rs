@@ -1,4 +1,4 @@
-//! What must hold in an editor.
+//! The laws that must hold in an editor.
 
 use super::document::Document;
 use crate::Outcome;
@@ -29,7 +29,7 @@ pub(super) const ALL: [Law; 9] = [
     ),
 ];
 
-/// The attribute as it is typed: complete, and broken off wherever one pauses.
+/// The attribute while it is typed: complete, and cut off at each point where one may pause.
 const TYPED: [&str; 5] = [
     NAMESPACE,
     "namespace = ",
@@ -42,12 +42,12 @@ const NAMESPACE: &str = "namespace = \"payments\"";
 
 const RETURNS: &str = "Ok(Payment { id: cmd.amount })";
 
-/// The file without a mistake.
+/// Returns the file without a mistake.
 pub(super) fn finished() -> String {
     program(NAMESPACE, RETURNS)
 }
 
-/// The file with these arguments and this body.
+/// Returns the file with these arguments and this body.
 fn program(arguments: &str, body: &str) -> String {
     around(&handler(arguments, body))
 }
@@ -62,7 +62,7 @@ pub async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &Crea
     )
 }
 
-/// The file around a handler.
+/// Returns the file with this handler.
 fn around(handler: &str) -> String {
     format!(
         "\
@@ -124,7 +124,7 @@ fn completes_command(document: &mut Document<'_>) -> Outcome {
     for arguments in TYPED {
         document.set(program(arguments, "let amount = cmd./**/;"))?;
         offers(document, "amount = cmd.", &["amount", "payee"], arguments)?;
-        // Nothing after it: the body does not even have a tail.
+        // Nothing follows: the body does not even have a tail expression.
         document.set(program(arguments, "cmd."))?;
         offers(document, "    cmd.", &["amount", "payee"], arguments)?;
     }
@@ -200,7 +200,7 @@ fn one_argument(document: &mut Document<'_>) -> Outcome {
 
 fn one_signature(document: &mut Document<'_>) -> Outcome {
     let handler = handler(NAMESPACE, RETURNS);
-    // Of several tokens it underlines the first.
+    // An error over several tokens is underlined at the first.
     for (right, wrong, at, code) in [
         ("pub async fn create", "pub fn create", "fn", "IDEM001"),
         (
@@ -256,6 +256,6 @@ fn expect(errors: &[super::document::Underlined], expected: &[(&str, &str)]) -> 
     if same {
         Ok(())
     } else {
-        Err(format!("{expected:?} expected, and these are underlined: {errors:#?}").into())
+        Err(format!("{expected:?} expected, but these are underlined: {errors:#?}").into())
     }
 }

@@ -1,4 +1,4 @@
-//! A language server on the other end of two pipes.
+//! A language server, connected by two pipes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 
-/// A first look at a workspace builds its dependencies.
+/// How long to wait for a response: the first look at a workspace builds its dependencies.
 const PATIENCE: Duration = Duration::from_mins(20);
-/// The server's word for "the document has changed under your question: ask again".
+/// The error code for "the document has changed since the request: ask again".
 const CONTENT_MODIFIED: i64 = -32_801;
-/// The same for a question that it gave up by itself.
+/// The error code for a request that the server has cancelled.
 const SERVER_CANCELLED: i64 = -32_802;
 
 pub(super) struct Server {
@@ -26,8 +26,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the program on a workspace, with the sources of the standard library, and waits until
-    /// it has seen all of it.
+    /// Starts the program on a workspace with the sources of the standard library. Waits until it
+    /// has loaded the workspace.
     pub(super) fn start(program: &Path, dir: &Path, library: &Path) -> Outcome<Self> {
         let mut child = Command::new(program)
             .current_dir(dir)
@@ -41,7 +41,7 @@ impl Server {
         let (sender, messages) = channel();
         thread::spawn(move || {
             let mut output = BufReader::new(output);
-            // Ends with the server, or when nobody listens.
+            // Ends with the server, or when the receiver is dropped.
             while let Ok(message) = receive(&mut output) {
                 if sender.send(message).is_err() {
                     break;
@@ -83,7 +83,7 @@ impl Server {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Asks, again if the server says so, and waits for the answer.
+    /// Sends a request, repeats it if the server says so, and waits for the response.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> Outcome<Value> {
         loop {
             self.last_id += 1;
@@ -127,7 +127,7 @@ impl Server {
         }
     }
 
-    /// The next message; the server's own questions are answered with nothing.
+    /// Returns the next message. Requests of the server get an empty response.
     fn next(&mut self) -> Outcome<Value> {
         let message = self.messages.recv_timeout(PATIENCE)?;
         if let (Some(id), Some(_)) = (message.get("id"), message.get("method")) {
@@ -145,7 +145,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A server that was not told to stop is not left behind.
+    /// Kills a server that was not shut down.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,8 +1,9 @@
-//! durare, in a process of its own: does what the bench asks, line by line, and says how long it took.
+//! durare in its own process: reads one command a line, runs it, and answers with the time taken.
 //!
-//! `plain ACCOUNT` is the payment without durare, on durare's pool. `pay KEY ACCOUNT` is durare's
-//! transaction step in a workflow whose id is the key, as durare's documentation does it; the same key
-//! again is a replay. Both are answered by the nanoseconds taken and the id of the payment.
+//! `plain ACCOUNT` makes the payment without durare, on durare's pool. `pay KEY ACCOUNT` runs it as
+//! durare's transaction step in a workflow whose id is the key, as durare's documentation shows;
+//! the same key again is a replay. The answer to both is the time in nanoseconds and the id of the
+//! payment.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use sqlx::{Database, PgPool, Pool};
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
-/// The request, the same as the bench's own.
+/// The request, the same as the bench's.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Pay {
     account: i64,
@@ -47,7 +48,7 @@ struct Paid {
     id: i64,
 }
 
-/// durare's connections to PostgreSQL look into its own schema first.
+/// Connections of durare to PostgreSQL search its own schema first.
 const INSERT_POSTGRES: &str =
     "INSERT INTO public.payment (account, amount, note) VALUES (?, ?, ?) RETURNING id";
 const INSERT_SQLITE: &str =
@@ -70,7 +71,7 @@ async fn take_payment(ctx: DurableContext, cmd: Pay) -> durare::Result<Paid> {
     insert(&ctx, cmd).await
 }
 
-/// Where the payments are.
+/// The database that holds the payments.
 enum Place {
     Postgres(PgPool),
     Sqlite(SqlitePool),
@@ -106,7 +107,7 @@ impl Place {
         }
     }
 
-    /// Waits until the pool's own pings are over. One connection to PostgreSQL is always lent: durare
+    /// Waits until the pool's pings are over. One connection to PostgreSQL is always in use: durare
     /// listens on it.
     async fn settled(&self) {
         match self {
@@ -130,7 +131,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let outcome = runtime.map_err(Fault::from).and_then(|runtime| {
-        // In a task: the main thread would be woken by a worker at each await.
+        // Runs in a task, because a worker would have to wake the main thread at each await.
         runtime.block_on(async { tokio::spawn(serve(arguments)).await })?
     });
     match outcome {
@@ -187,7 +188,7 @@ async fn serve(arguments: Vec<String>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A pool as durare itself makes it, but for what SQLite waits for at COMMIT.
+/// Opens a pool as durare does, except for the given setting of `synchronous`.
 async fn sqlite(file: &str, synchronous: &str) -> Result<SqlitePool, Fault> {
     let options = SqliteConnectOptions::new()
         .filename(file)

@@ -1,4 +1,4 @@
-//! The CHECK constraints, which PostgreSQL reads anew for each INSERT.
+//! Measures the CHECK constraints, which PostgreSQL parses again for each INSERT.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::numbers::float;
 use crate::report::table::{ratio, time, whole};
 use crate::report::{Report, Table};
 
-/// Each choice, its table, and what is changed of the record's.
+/// Each choice, its table, and its change to the record's table.
 const CHOICES: [(&str, &str, &str); 3] = [
     ("one, as the table has it", "checks_one", ""),
     ("seven, and lengths by CHECK", "checks_seven", SEVEN),

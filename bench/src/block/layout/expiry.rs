@@ -1,4 +1,4 @@
-//! The index by which a purge finds what has expired: btree, BRIN, or none.
+//! Measures the index by which a purge finds expired records: btree, BRIN, or none.
 
 use std::time::Instant;
 
@@ -37,7 +37,8 @@ pub(super) async fn run(
     for (_, name, index) in CHOICES {
         let key = format!("ALTER TABLE {name} ADD PRIMARY KEY (namespace, scope, key); {index}");
         table(session, name, &key).await?;
-        // Half of it expired, and of two retentions: what expires first was not all written first.
+        // Half of the rows are expired. They have two retentions, so the order of expiry differs
+        // from the order of insertion.
         run_sql(
             session,
             format!(
@@ -121,7 +122,7 @@ async fn insert(session: &mut PgConnection, variant: &mut Variant, key: &str) ->
     Ok(())
 }
 
-/// What the purge does in one batch.
+/// Runs one batch of the purge.
 async fn batch(session: &mut PgConnection, table: &str) -> Result<(), Fault> {
     run_sql(
         session,

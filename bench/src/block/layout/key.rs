@@ -1,4 +1,4 @@
-//! The primary key: the three texts as they are, or a hash of them.
+//! Measures the primary key: the three texts, or a hash of them.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::numbers::float;
 use crate::report::table::{time, whole};
 use crate::report::{Report, Table};
 
-/// Which keys come, and what is stored of them.
+/// The order of the keys, and the stored form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     TextInOrder,
@@ -42,8 +42,8 @@ pub(super) async fn run(
     }
     let calls = bench.options.scaled(2_000);
     warm(session, &variants).await?;
-    // The first change of each page since then writes the page whole: what an index that is written all
-    // over costs.
+    // After a checkpoint, the first change of each page writes the whole page to the WAL. This is
+    // the cost of an index with random inserts.
     run_sql(session, "CHECKPOINT".into()).await?;
     for _ in 0..calls {
         for index in bench.chance.order(KINDS.len()) {
@@ -138,7 +138,7 @@ async fn prepare(
     .await
 }
 
-/// Reads all pages once, so that no variant pays for the first reading.
+/// Reads all pages once, so that no variant pays for the first read.
 async fn warm(session: &mut PgConnection, variants: &[Variant]) -> Result<(), Fault> {
     for variant in variants {
         run_sql(

@@ -1,4 +1,4 @@
-//! The payload: bytes, text or jsonb.
+//! Measures the type of the payload: bytes, text or jsonb.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::numbers::float;
 use crate::report::table::{time, whole};
 use crate::report::{Report, Table};
 
-/// Each type, and how a result of JSON text is written to it and read from it.
+/// Each type, and the expressions that write and read a result of JSON text.
 const TYPES: [(&str, &str, &str, &str); 3] = [
     ("bytea", "payload_bytea", "$2::bytea", "result"),
     (
@@ -29,11 +29,11 @@ const TYPES: [(&str, &str, &str, &str); 3] = [
     ),
 ];
 
-/// A result of about a kilobyte.
+/// Returns a result of about one kilobyte.
 fn payload(number: usize) -> Vec<u8> {
     let mut text = format!("{{\"id\":{number},\"lines\":[");
     for line in 0..12 {
-        // Infallible: a String takes everything.
+        // Cannot fail: writing to a `String` always succeeds.
         let _ = write!(
             text,
             "{}{{\"sku\":\"sku-{:06}\",\"quantity\":{},\"cents\":{},\"state\":\"accepted\"}}",

@@ -1,10 +1,10 @@
-//! Where the machine keeps MariaDB's server programs.
+//! Finds the machine's MariaDB server programs.
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The server and the program that makes its data directory.
+/// The server, and the program that creates its data directory.
 #[derive(Clone, Debug)]
 pub struct Binaries {
     server: PathBuf,
@@ -15,11 +15,12 @@ impl Binaries {
     /// The variable that names the directory of `mariadbd`.
     pub const VARIABLE: &str = "MARIADB_BIN";
 
-    /// Finds the programs: where the variable says, else on the path and where Debian puts them.
+    /// Finds the programs: in the directory that the variable names, else on the PATH and in
+    /// Debian's directories.
     ///
     /// # Errors
     ///
-    /// They are not there. The text says what to install.
+    /// Returns an error if they are not there. The text says what to install.
     pub fn find() -> io::Result<Self> {
         let named = env::var_os(Self::VARIABLE).filter(|dir| !dir.is_empty());
         let path = env::var_os("PATH").unwrap_or_default();

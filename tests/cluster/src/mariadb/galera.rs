@@ -1,4 +1,4 @@
-//! A cluster of servers that all take writes and agree at each commit.
+//! A cluster of servers that all accept writes and certify each commit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use super::{Options, Server, template};
 use crate::cluster::free_port;
 
-/// MariaDB servers that replicate by Galera, on loopback. They go as a [`Server`] goes.
+/// MariaDB servers that replicate by Galera, on loopback. They end as a [`Server`] ends.
 ///
-/// Any of them takes writes. The others check a transaction's keys at its COMMIT and apply it a
-/// moment later, so what is committed at one node may not be visible yet at another; a session that
-/// sets `wsrep_sync_wait` waits for it.
+/// Each of them accepts writes. The others certify a transaction's keys at its COMMIT and apply it
+/// a moment later, so a commit at one node may not be visible yet at another. A session that sets
+/// `wsrep_sync_wait` waits for it.
 #[derive(Debug)]
 pub struct Galera(Vec<Server>);
 
 impl Galera {
-    /// Where packages put the library that replicates.
+    /// The paths at which packages install the replication library.
     const PROVIDERS: [&str; 3] = [
         "/usr/lib/galera/libgalera_smm.so",
         "/usr/lib/galera-4/libgalera_smm.so",
         "/usr/lib64/galera-4/libgalera_smm.so",
     ];
 
-    /// The library that replicates.
+    /// Returns the path of the replication library.
     ///
     /// # Errors
     ///
-    /// It is not there. The text says what to install.
+    /// Returns an error if it is not there. The text says what to install.
     pub fn provider() -> io::Result<PathBuf> {
         let mut places = Self::PROVIDERS.into_iter().map(PathBuf::from);
         places.find(|place| place.is_file()).ok_or_else(|| {
@@ -34,12 +34,14 @@ impl Galera {
         })
     }
 
-    /// Starts so many nodes and returns when all of them are in step and accept connections. Some
-    /// seconds for each: a node that joins takes its data from another one.
+    /// Starts the given number of nodes. Returns once all of them are in sync and accept
+    /// connections. Each node takes some seconds: a node that joins copies its data from another
+    /// one.
     ///
     /// # Errors
     ///
-    /// MariaDB or Galera are not on this machine, or a node did not start; the text has its log.
+    /// Returns an error if MariaDB or Galera is not on this machine, or if a node did not start.
+    /// The text has its log.
     pub fn start(nodes: usize, options: &Options) -> io::Result<Self> {
         let provider = Self::provider()?;
         let data = template::to_copy()?;
@@ -62,12 +64,12 @@ impl Galera {
         Ok(Self(servers))
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[Server] {
         &self.0
     }
 
-    /// The nodes, for a test that stops one.
+    /// Returns the nodes, for a test that stops one.
     pub fn nodes_mut(&mut self) -> &mut [Server] {
         &mut self.0
     }
@@ -77,8 +79,8 @@ fn at(port: u16) -> String {
     format!("127.0.0.1:{port}")
 }
 
-/// The settings of the node that talks to the others on `port`. The ports by which it takes data
-/// over are its own too: by default they are fixed numbers.
+/// Returns the settings of the node that replicates on `port`. The ports for state transfer are
+/// separate too: by default they are fixed numbers.
 fn member(options: Options, provider: &Path, port: u16, members: &str) -> io::Result<Options> {
     let (whole, missed) = (at(free_port()?), at(free_port()?));
     let own = at(port);

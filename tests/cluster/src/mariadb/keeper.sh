@@ -1,12 +1,12 @@
-# Keeps one MariaDB server for a test process: carries out its orders, and cleans up after it.
+# Runs one MariaDB server for a test process: executes its commands, and cleans up after it.
 #
 #   sh -c "$(cat keeper.sh)" keeper MARIADBD MARIADB-INSTALL-DB
 #
-# Orders and answers are those of PostgreSQL's keeper. The server is a child of this shell and has
-# no program of its own to be started and stopped by; that it serves is read from its log.
+# Commands and answers are those of PostgreSQL's keeper. The server is a child of this shell, because
+# MariaDB has no program that starts and stops it. Its log shows when it accepts connections.
 
-# The last order reaches the shell as the end of its input, never as a signal; an answer that
-# nobody is left to read must not end it either.
+# Only the end of the input ends this shell, never a signal. Writing an answer that nobody reads
+# must not end it either.
 trap '' HUP INT PIPE TERM
 
 server=$1
@@ -16,7 +16,7 @@ data=$dir/data
 pid=
 echo "$dir"
 
-# A node of a cluster serves once it has caught up with the others.
+# A node of a cluster accepts connections once it has caught up with the others.
 serves() {
     grep -q ': ready for connections' "$dir/server.log" || return
     grep -q 'Synchronized with group, ready for connections' "$dir/server.log" ||
@@ -44,7 +44,7 @@ start() {
 stop() {
     [ -n "$pid" ] || return
     kill "-$1" "$pid"
-    # How it ended is what was asked for.
+    # The shell requested this end, so the exit status is not an error.
     wait "$pid" || true
     pid=
 }
@@ -52,7 +52,7 @@ stop() {
 while IFS=' ' read -r verb argument; do
     case $verb in
         initialise)
-            # A server removes whatever it takes for temporary tables of its own.
+            # A server removes files that it takes for its own temporary tables.
             TMPDIR=$dir "$installer" --no-defaults --datadir="$data" --skip-test-db --skip-name-resolve \
                 --auth-root-authentication-method=normal --innodb-log-file-size=8M ;;
         copy)

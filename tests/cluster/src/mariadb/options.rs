@@ -1,25 +1,26 @@
 //! The settings of a server.
 
 /// The settings with which a [`Server`](super::Server) starts: small, for many connections, and not
-/// durable, since a crash of the machine is not what the tests are about. A crash of the server
-/// alone loses nothing.
+/// durable. A crash of the machine may lose data, which the tests do not cover; a crash of the
+/// server alone loses nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Options(Vec<(String, String)>);
 
 impl Options {
-    /// 400 connections.
+    /// Returns the default settings, with 400 connections.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a setting, by its name in an option file. Of two for one name the later counts.
+    /// Adds a setting by its name in an option file. A later setting replaces an earlier one of the
+    /// same name.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.0.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The option file, with these settings before those asked for.
+    /// Returns the option file, with `place` before the added settings.
     pub(crate) fn file(&self, place: &[(&str, &str)]) -> String {
         let fixed = [
             ("bind-address", "127.0.0.1"),
@@ -30,7 +31,7 @@ impl Options {
             ("innodb_log_file_size", "8M"),
             ("innodb_use_native_aio", "OFF"),
             ("innodb_doublewrite", "OFF"),
-            // To the system at each commit, to the disk when it pleases.
+            // Written to the operating system at each commit, and flushed to the disk later.
             ("innodb_flush_log_at_trx_commit", "2"),
         ];
         let own = self.0.iter().map(|(name, value)| (&**name, &**value));

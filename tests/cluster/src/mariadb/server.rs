@@ -1,4 +1,4 @@
-//! A private server and what a test may do to it.
+//! A private server, and the operations of the tests on it.
 
 use std::fs;
 use std::io;
@@ -8,11 +8,11 @@ use super::{Binaries, Options, template};
 use crate::cluster::free_port;
 use crate::keeper::Keeper;
 
-/// A MariaDB server of this process alone. Dropping it ends the server at once and removes its
-/// directory; so does the end of the process, whatever ends it.
+/// A MariaDB server for this process only. When this value is dropped, or when the process ends for
+/// any reason, the server ends at once and its directory is removed.
 ///
 /// Its account is `root`, without a password, on the port of 127.0.0.1. Port and directory stay the
-/// same for its life, across restarts.
+/// same across restarts.
 #[derive(Debug)]
 pub struct Server {
     keeper: Keeper,
@@ -20,11 +20,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a fresh data directory and returns when it accepts connections.
+    /// Starts a server on a fresh data directory. Returns once it accepts connections.
     ///
     /// # Errors
     ///
-    /// There is no MariaDB server on this machine, or it did not start; the text has its log.
+    /// Returns an error if there is no MariaDB server on this machine, or if it did not start. The
+    /// text has its log.
     pub fn start(options: &Options) -> io::Result<Self> {
         Self::start_on_copy(&template::to_copy()?, options)
     }
@@ -33,7 +34,7 @@ impl Server {
         Self::start_by("start", data, options)
     }
 
-    /// Starts a server by an order that says more than `start`.
+    /// Starts a server by a command other than `start`.
     pub(crate) fn start_by(order: &str, data: &Path, options: &Options) -> io::Result<Self> {
         let mut keeper = keep()?;
         keeper.order(&format!("copy {}", data.display()))?;
@@ -50,26 +51,27 @@ impl Server {
         }
     }
 
-    /// The URL of a database of this server, by TCP. The database `mysql` always exists.
+    /// Returns the URL of a database of this server, by TCP. The database `mysql` always exists.
     pub fn url(&self, database: &str) -> String {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The server's own directory.
+    /// Returns the server's own directory.
     pub fn dir(&self) -> &Path {
         self.keeper.dir()
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops the server in good order; open connections are ended, their transactions undone.
+    /// Stops the server cleanly. Open connections are ended, and their transactions are rolled
+    /// back.
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn stop(&mut self) -> io::Result<()> {
         self.keeper.order("stop TERM")
     }
@@ -78,42 +80,42 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn kill(&mut self) -> io::Result<()> {
         self.keeper.order("stop KILL")
     }
 
-    /// Stops the server in the midst of what it does; its connections stay open, and it answers
-    /// nobody. [`kill`](Self::kill) still ends it.
+    /// Suspends the server's process: its connections stay open, but it answers none.
+    /// [`kill`](Self::kill) still ends it.
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn pause(&mut self) -> io::Result<()> {
         self.keeper.order("signal STOP")
     }
 
-    /// Lets a paused server go on.
+    /// Lets a paused server continue.
     ///
     /// # Errors
     ///
-    /// The server does not run.
+    /// Returns an error if the server does not run.
     pub fn proceed(&mut self) -> io::Result<()> {
         self.keeper.order("signal CONT")
     }
 
-    /// Starts the server again after a stop, on the same port and with the same data, and returns
-    /// when it accepts connections.
+    /// Starts the server again after a stop, on the same port and with the same data. Returns once
+    /// it accepts connections.
     ///
     /// # Errors
     ///
-    /// The server still runs, or did not start; the text has its log.
+    /// Returns an error if the server still runs, or if it did not start. The text has its log.
     pub fn resume(&mut self) -> io::Result<()> {
         self.keeper.order("start")
     }
 }
 
-/// A keeper with MariaDB's programs.
+/// Starts a keeper with MariaDB's programs.
 pub(crate) fn keep() -> io::Result<Keeper> {
     let programs = Binaries::find()?;
     let paths = [programs.server(), programs.installer()];

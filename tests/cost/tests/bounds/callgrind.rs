@@ -1,10 +1,10 @@
-//! What callgrind wrote.
+//! A reader of callgrind's profile.
 
-/// How many instructions were executed inside the calls of a function, its own and its callees'. The
-/// function has no recursion.
+/// Counts the instructions that were executed inside the calls of a function, its own and its
+/// callees'. The function must not be recursive.
 ///
-/// In the format, a call is a line `cfn=` with the function's name, one that begins with `calls=`, and
-/// one whose last number is what the calls came to.
+/// In the format, a call consists of a line `cfn=` with the function's name, a line that begins
+/// with `calls=`, and a line whose last number is the inclusive cost.
 pub(crate) fn instructions_inside(profile: &str, function: &str) -> Option<u64> {
     let mut lines = profile.lines();
     let mut sum = None;

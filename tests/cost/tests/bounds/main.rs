@@ -1,8 +1,8 @@
 //! No stretch of a call costs more than `bounds.txt` allows, in instructions and in allocations.
 //!
 //! Callgrind counts the instructions. It executes them itself, so the counts are the same on every
-//! machine that it takes for the same processor: a machine that is busy, or slow, changes nothing. What
-//! the kernel does is not in them.
+//! machine that it treats as the same processor, however busy or slow. They do not include the
+//! kernel.
 
 mod callgrind;
 mod measured;
@@ -13,7 +13,7 @@ use std::fs;
 
 use self::table::{Table, Verdict};
 
-/// Written to instead of compared with, where this variable says `overwrite`.
+/// The variable that, set to `overwrite`, replaces the bounds instead of comparing with them.
 const BLESS: &str = "IDEM_COST";
 
 const BOUNDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt");
@@ -23,7 +23,7 @@ fn a_call_costs_no_more_than_its_bound() {
     let optimised = cfg!(not(debug_assertions));
     assert!(
         optimised,
-        "only the cost of an optimised build means something: run `cargo xtask cost`"
+        "only the cost of an optimised build is meaningful: run `cargo xtask cost`"
     );
     let measured = measured::table();
     println!("{measured}");

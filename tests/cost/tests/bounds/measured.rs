@@ -1,4 +1,4 @@
-//! Runs the program under callgrind, on a server of its own.
+//! Runs the program under callgrind, on a separate server.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,14 +8,14 @@ use idem_tests_cluster::{Cluster, Options};
 use crate::callgrind::instructions_inside;
 use crate::table::{Cost, Table};
 
-/// The program's module of stretches, as its symbols are spelled.
+/// The module of stretches in the program, as its symbols are spelled.
 const MODULE: &str = "idem_tests_cost::stretch::";
 
 /// Measures every stretch once.
 ///
 /// # Panics
 ///
-/// There is no valgrind or no PostgreSQL server on this machine, or the program fails.
+/// Panics if there is no valgrind or no PostgreSQL server on this machine, or if the program fails.
 pub(crate) fn table() -> Table {
     let cluster = Cluster::start(Options::new()).expect("a PostgreSQL server");
     let profile = concat!(env!("CARGO_TARGET_TMPDIR"), "/callgrind.out");
@@ -25,7 +25,7 @@ pub(crate) fn table() -> Table {
         .arg(format!("--callgrind-out-file={profile}"))
         .arg(env!("CARGO_BIN_EXE_idem-tests-cost"))
         .arg(cluster.url("postgres"))
-        // A variable of libpq's would be heeded, too.
+        // A variable of libpq would have an effect, too.
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| name == "PATH"))
         .stderr(Stdio::inherit())
@@ -42,7 +42,7 @@ pub(crate) fn table() -> Table {
         };
         let number = |text: &str| text.parse().expect("a number");
         let instructions = instructions_inside(&profile, &format!("{MODULE}{name}"))
-            .unwrap_or_else(|| panic!("callgrind knows no calls of {name}"));
+            .unwrap_or_else(|| panic!("callgrind found no calls of {name}"));
         let cost = Cost {
             instructions,
             allocations: number(allocations),

@@ -1,17 +1,17 @@
-//! Costs by stretch, as text and compared.
+//! Costs by stretch: as text, and compared.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How far a cost may be above its bound, and how far below before the bound is to be lowered: in
-/// hundredths of the bound.
+/// The tolerance in hundredths of the bound. A cost may be this far above its bound; if it is
+/// further below, the bound is to be lowered.
 const SLACK: u64 = 10;
 
-/// What a stretch costs.
+/// The cost of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) instructions: u64,
-    /// Those that grow what was allocated before are counted, too.
+    /// Includes reallocations.
     pub(crate) allocations: u64,
     pub(crate) bytes: u64,
 }
@@ -88,12 +88,12 @@ impl FromStr for Table {
     }
 }
 
-/// What a comparison came to, in sentences.
+/// The result of a comparison, in sentences.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// Too dear, or not comparable.
+    /// Costs above their bound, and costs that cannot be compared.
     pub(crate) faults: Vec<String>,
-    /// So cheap that the bound no longer keeps it so.
+    /// Costs so far below their bound that it no longer limits them.
     pub(crate) lower: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Verdict {
         let (told, bounded): (Vec<_>, Vec<_>) = (names(measured), names(bounds));
         if told != bounded {
             verdict.faults.push(format!(
-                "measured are {}, and bounded are {}: `cargo xtask cost --bless`",
+                "the stretches measured are {}, but the bounds are for {}: run `cargo xtask cost --bless`",
                 told.join(", "),
                 bounded.join(", "),
             ));
@@ -118,11 +118,11 @@ impl Verdict {
                 }
                 if cost > bound {
                     verdict.faults.push(format!(
-                        "{name}: {cost} {what}, and the bound is {bound} and {SLACK} %"
+                        "{name}: {cost} {what}, above the bound of {bound} plus {SLACK} %"
                     ));
                 } else {
                     verdict.lower.push(format!(
-                        "{name}: {cost} {what} are well below {bound}: lower the bound by `cargo xtask cost --bless`"
+                        "{name}: {cost} {what} are well below {bound}: lower the bound with `cargo xtask cost --bless`"
                     ));
                 }
             }
@@ -158,7 +158,7 @@ mod tests {
         let faults = Verdict::of(&table("a", 1101), &bounds).faults;
         assert_eq!(
             faults,
-            ["a: 1101 instructions, and the bound is 1000 and 10 %"]
+            ["a: 1101 instructions, above the bound of 1000 plus 10 %"]
         );
     }
 

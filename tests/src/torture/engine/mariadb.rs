@@ -1,4 +1,4 @@
-//! MariaDB: a server of the run's own, reached through a link that can fail.
+//! MariaDB: a separate server for the run, behind a link that can fail.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,14 +24,14 @@ use crate::torture::nemesis::{Blow, HOLD};
 use crate::torture::planted::Planted;
 use crate::torture::statements::tables;
 
-/// How long what the clients left may take to end.
+/// How long to wait until the clients' transactions have ended.
 const QUIET: Duration = Duration::from_secs(30);
-/// What is not at rest: transactions of others.
+/// Counts the transactions of other sessions.
 const UNFINISHED: &str = "SELECT count(*) FROM information_schema.innodb_trx \
      WHERE trx_mysql_thread_id <> connection_id()";
 
-/// Nothing there is checked as late as COMMIT. A session that has ended itself comes nearest: what the
-/// body returns can be neither recorded nor committed.
+/// MariaDB has no constraint that is checked at COMMIT. The nearest case is a session that ends
+/// itself: the body's result can be neither recorded nor committed.
 const DOOM: Doom = Doom {
     statements: &["KILL CONNECTION_ID()"],
     fails: true,
@@ -93,7 +93,7 @@ impl Engine for Mariadb {
     }
 
     async fn start(planted: Planted) -> Result<Self, Fault> {
-        // A crash of the server must lose no commit that was answered.
+        // A crash of the server must not lose a commit that was answered.
         let options = Options::new().set("innodb_flush_log_at_trx_commit", "1");
         let server = block_in_place(|| Server::start(&options))?;
         let database = Database::fresh_on(&server).await;
@@ -151,7 +151,7 @@ impl Engine for Mariadb {
             Blow::CutLinks => self.link.cut(),
             Blow::Link(point, harm) => self.link.arm(point, harm),
             Blow::KillClient | Blow::KillAll | Blow::Freeze | Blow::Read | Blow::Checkpoint => {
-                return Err(format!("{blow} is none of this engine's").into());
+                return Err(format!("{blow} is not a fault of this engine").into());
             }
         }
         Ok(())

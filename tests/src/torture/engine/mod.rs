@@ -1,5 +1,5 @@
-//! What a database brings to the torture: a bank for the clients, and the arena's hands on the
-//! server. One file each.
+//! The databases of the torture test. Each provides a bank for the clients and a handle on the
+//! server for the arena; one file each.
 
 mod mariadb;
 mod postgres;
@@ -22,33 +22,34 @@ use super::planted::Planted;
 
 /// A database under torture.
 pub trait Engine: Sized + Send + Sync + 'static {
-    /// As the command line names it.
+    /// The name on the command line.
     const NAME: &'static str;
-    /// What can befall it; one that is named twice comes twice as often.
+    /// The faults that the engine knows. A fault that is listed twice comes twice as often.
     const BLOWS: &'static [Blow];
-    /// What a client calls with.
+    /// The bank that a client calls.
     type Bank: Bank;
 
-    /// A client's bank. No connection is made yet.
+    /// Returns a client's bank. No connection is made yet.
     ///
     /// # Errors
-    /// The URL is none.
+    ///
+    /// Returns an error if the URL cannot be parsed.
     fn bank(url: &str) -> Result<Self::Bank, Fault>;
 
-    /// A fresh database with its tables; without any constraint on the records if that is what is
-    /// planted.
+    /// Creates a fresh database with its tables, without constraints on the records if that fault
+    /// is planted.
     fn start(planted: Planted) -> impl Future<Output = Result<Self, Fault>> + Send;
 
-    /// Where clients find it.
+    /// Returns the URL for clients.
     fn url(&self) -> String;
 
-    /// Deals a blow; those against clients are the arena's.
+    /// Causes a fault. Faults of client processes are the arena's.
     fn strike(&self, blow: Blow) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// The blows that took their time to hit, as those do that wait for a COMMIT.
+    /// Returns the faults that took effect later, such as those that wait for a COMMIT.
     fn hits(&self) -> BTreeMap<String, u64>;
 
-    /// What is left when all clients are gone.
+    /// Reads the final state once all clients have ended.
     fn tables(&self) -> impl Future<Output = Result<Tables, Fault>> + Send;
 }
 
@@ -57,42 +58,42 @@ pub trait Engine: Sized + Send + Sync + 'static {
 pub struct Effect {
     /// The key.
     pub key: String,
-    /// The request, as far as the writes tell.
+    /// The request, as far as the written rows show it.
     pub asked: Asked,
-    /// The run, and its number.
+    /// The run of the body, and its number.
     pub done: Done,
 }
 
-/// A record of the library's.
+/// A record of the library.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Record {
     /// The key.
     pub key: String,
     /// The operation.
     pub operation: String,
-    /// The code.
+    /// The code of its status.
     pub status: i64,
     /// The result or the failure.
     pub value: Value,
 }
 
-/// What the tables hold.
+/// The content of the tables.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Tables {
     /// The balances by account.
     pub accounts: BTreeMap<i64, i64>,
-    /// The last order number given.
+    /// The last order number that was given out.
     pub counter: i64,
     /// The effects.
     pub effects: Vec<Effect>,
     /// The records.
     pub records: Vec<Record>,
-    /// Transactions and locks that outlived all clients.
+    /// The number of transactions and locks that outlived all clients.
     pub unfinished: i64,
 }
 
-/// Without any constraint: what takes the place of the record's table, whose key's column is quoted
-/// as the dialect wants it.
+/// Returns the statements that replace the record's table by one without constraints. `column` is
+/// the key's column, quoted for the dialect.
 fn loose(column: &str) -> [AssertSqlSafe<String>; 4] {
     let columns = format!("{column}, operation, status, result, failure");
     [
@@ -104,8 +105,8 @@ fn loose(column: &str) -> [AssertSqlSafe<String>; 4] {
     .map(AssertSqlSafe)
 }
 
-/// Reads the tables by a connection of any dialect; the key and the operation are columns of text, or
-/// are made that.
+/// Reads the tables over a connection of any dialect. The key and the operation must be text
+/// columns, or be cast to text.
 macro_rules! read_tables {
     ($conn:ident, $key:literal, $operation:literal, $unfinished:expr) => {{
         let mut tables = $crate::torture::engine::Tables {
@@ -160,7 +161,7 @@ macro_rules! read_tables {
     }};
 }
 
-/// A status as every dialect stores it: at least a `smallint`.
+/// The type of a status in every dialect: at least a `smallint`.
 type Status = i16;
 
 fn what(name: &str) -> Result<super::calls::What, Fault> {
@@ -169,7 +170,7 @@ fn what(name: &str) -> Result<super::calls::What, Fault> {
 
 use read_tables;
 
-/// Calls a generic function for the engine of this name.
+/// Calls a generic function for the engine with this name.
 #[macro_export]
 macro_rules! for_engine {
     ($name:expr, $function:ident($($argument:expr),*)) => {{

@@ -1,4 +1,4 @@
-//! PostgreSQL: a server of the run's own, reached through a link that can fail.
+//! PostgreSQL: a separate server for the run, behind a link that can fail.
 
 use std::collections::BTreeMap;
 use std::str::FromStr as _;
@@ -24,16 +24,16 @@ use crate::torture::nemesis::{Blow, HOLD};
 use crate::torture::planted::Planted;
 use crate::torture::statements::tables;
 
-/// How long what the clients left may take to end.
+/// How long to wait until the clients' transactions have ended.
 const QUIET: Duration = Duration::from_secs(30);
-/// What is not at rest: sessions inside a transaction, and advisory locks.
+/// Counts the sessions inside a transaction and the advisory locks.
 const UNFINISHED: &str = "SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
      AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL) \
      + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') \
      + (SELECT count(*) FROM pg_prepared_xacts)";
 
-/// What a deferred constraint says at COMMIT: a duplicate, a trigger's refusal, and a conflict between
-/// serializable transactions as a trigger tells it.
+/// The refusals of deferred constraints at COMMIT: a duplicate, a trigger's exception, and a
+/// serialization failure that a trigger raises.
 const DOOM: Doom = Doom {
     statements: &[
         "INSERT INTO doomed VALUES (1)",
@@ -53,7 +53,7 @@ const DEFERRED: &str = "CREATE TABLE doomed (n integer UNIQUE DEFERRABLE INITIAL
 
 bank!(PgPool, PgTransaction<'_>, PgConnection, "key", DOOM);
 
-/// The server, its database and the link to it. Units of work are fused or not.
+/// The server, its database and the link to it. Batches are fused or not.
 #[derive(Debug)]
 pub struct Postgres<const FUSED: bool> {
     cluster: Mutex<Cluster>,
@@ -153,7 +153,7 @@ impl<const FUSED: bool> Engine for Postgres<FUSED> {
                 self.database.observer().await.terminate_others().await;
             }
             Blow::Hold => {
-                // The counter and the records: bodies and completions wait.
+                // Locks the counter and the records, so that bodies and completions wait.
                 let mut conn = self.database.connect().await;
                 let mut tx = conn.begin().await?;
                 tx.execute("LOCK TABLE counter, idem_record IN SHARE ROW EXCLUSIVE MODE")
@@ -164,7 +164,7 @@ impl<const FUSED: bool> Engine for Postgres<FUSED> {
             Blow::CutLinks => self.link.cut(),
             Blow::Link(point, harm) => self.link.arm(point, harm),
             Blow::KillClient | Blow::KillAll | Blow::Freeze | Blow::Read | Blow::Checkpoint => {
-                return Err(format!("{blow} is none of this engine's").into());
+                return Err(format!("{blow} is not a fault of this engine").into());
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! SQLite: client processes over one file. A crash of all of them is a crash of the database, whose
-//! journal the next one to open it finds hot.
+//! SQLite: client processes over one file. If all of them crash, the database crashes: the next
+//! process to open it finds a hot journal.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ use crate::torture::nemesis::{Blow, HOLD};
 use crate::torture::planted::Planted;
 use crate::torture::statements::tables;
 
-/// What a deferred foreign key says at COMMIT, which leaves the transaction open.
+/// The refusal of a deferred foreign key at COMMIT, which leaves the transaction open.
 const DOOM: Doom = Doom {
     statements: &["INSERT INTO doomed VALUES (1)"],
     fails: false,
@@ -38,17 +38,17 @@ bank!(
     DOOM
 );
 
-/// Shorter than a lock is held by the nemesis, so that callers see a busy database.
+/// Shorter than the nemesis holds a lock, so that callers meet a busy database.
 const BUSY: Duration = Duration::from_millis(150);
 
-/// Longer than callers could keep the nemesis and the checker from their turn.
+/// Longer than callers can delay the nemesis and the checker.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How a database undoes what a crash leaves half done.
+/// The journal mode of a database.
 pub trait Mode: Send + Sync + 'static {
     /// The engine's name.
     const NAME: &'static str;
-    /// The mode.
+    /// The journal mode.
     const JOURNAL: Journal;
 }
 
@@ -93,7 +93,7 @@ impl<M: Mode> Engine for Sqlite<M> {
     type Bank = SqlitePool;
 
     fn bank(url: &str) -> Result<SqlitePool, Fault> {
-        // The journal's mode is the file's own since it was made.
+        // The file keeps its journal mode from its creation.
         let options = url.parse::<SqliteConnectOptions>()?.busy_timeout(BUSY);
         let pool = SqlitePoolOptions::new().max_connections(6);
         Ok(pool.connect_lazy_with(options))
@@ -133,7 +133,7 @@ impl<M: Mode> Engine for Sqlite<M> {
                 tx.rollback().await?;
             }
             Blow::Read => {
-                // A rollback journal's COMMIT waits until nobody reads.
+                // A rollback journal's COMMIT waits until there is no reader.
                 let mut tx = conn.begin().await?;
                 sqlx::query("SELECT n FROM counter")
                     .fetch_one(&mut *tx)
@@ -144,7 +144,7 @@ impl<M: Mode> Engine for Sqlite<M> {
             Blow::Checkpoint => {
                 conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").await?;
             }
-            _ => return Err(format!("{blow} is none of this engine's").into()),
+            _ => return Err(format!("{blow} is not a fault of this engine").into()),
         }
         conn.close().await?;
         Ok(())
@@ -162,7 +162,7 @@ impl<M: Mode> Engine for Sqlite<M> {
         if sound != "ok" {
             return Err(format!("the file is damaged: {sound}").into());
         }
-        // Whoever left a lock keeps this from beginning.
+        // A lock that was left behind prevents this from beginning.
         let left = match conn.begin_with("BEGIN EXCLUSIVE").await {
             Ok(tx) => tx.rollback().await.map(|()| 0)?,
             Err(_) => 1,
@@ -172,7 +172,7 @@ impl<M: Mode> Engine for Sqlite<M> {
 }
 
 impl<M> Sqlite<M> {
-    /// By the URL, as a client connects: the journal's mode is not asked for again.
+    /// Connects by the URL, as a client does: the journal mode is not set again.
     async fn connect(&self) -> Result<SqliteConnection, Fault> {
         let options = self.file.url().parse::<SqliteConnectOptions>()?;
         Ok(SqliteConnection::connect_with(&options.busy_timeout(PATIENCE)).await?)

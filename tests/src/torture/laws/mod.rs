@@ -1,4 +1,5 @@
-//! What must hold afterwards, whatever was done to clients and server: each law a function.
+//! The laws that must hold after a run, whatever happened to clients and server; each is a
+//! function.
 
 mod left;
 mod notices;
@@ -21,7 +22,7 @@ const FAILED: i64 = 2;
 /// The operation of the leased handlers.
 const NOTICE: &str = "notice";
 
-/// What callers saw and what is left, by key.
+/// What the callers saw and the final state, by key.
 struct Evidence<'e> {
     calls: &'e [Entry],
     notices: &'e [Notice],
@@ -34,7 +35,7 @@ struct Key<'e> {
     asked: BTreeSet<Asked>,
     /// The request, the value and whether it was a replay.
     successes: Vec<(Asked, Done, bool)>,
-    /// The request and the amount in the answer.
+    /// The request, and the amount in the answer.
     declined: Vec<(Asked, i64)>,
     mismatched: BTreeSet<Asked>,
     effects: Vec<&'e Effect>,
@@ -108,7 +109,7 @@ const LAWS: [(&str, Law); 22] = [
     ),
 ];
 
-/// Every breach of every law; none if all hold.
+/// Returns every breach of every law; empty if all hold.
 pub fn violations(history: &History, tables: &Tables) -> Vec<Violation> {
     let evidence = Evidence::of(history, tables);
     LAWS.into_iter()
@@ -140,7 +141,8 @@ impl<'e> Evidence<'e> {
         for effect in &tables.effects {
             by_key.entry(&effect.key).or_default().effects.push(effect);
         }
-        // A leased call may end with its process: its record says so, and is no evidence here.
+        // A leased call may end with its process. Its record then says so, and is not evidence
+        // here.
         for record in tables
             .records
             .iter()
@@ -156,7 +158,7 @@ impl<'e> Evidence<'e> {
         }
     }
 
-    /// One line for each key of which `wrong` says something.
+    /// Returns one line for each key for which `wrong` returns a text.
     fn keys(&self, wrong: impl Fn(&Key<'e>) -> Option<String>) -> Vec<String> {
         let broken = self.by_key.iter();
         broken
@@ -166,7 +168,7 @@ impl<'e> Evidence<'e> {
 }
 
 impl Key<'_> {
-    /// The result that is on record, if exactly one is.
+    /// Returns the recorded result, if there is exactly one.
     fn recorded(&self) -> Option<Done> {
         match self.records[..] {
             [record] if record.status == COMPLETED => {

@@ -1,4 +1,4 @@
-//! What must hold of the effects outside the database.
+//! The laws of the effects outside the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Each law finds its breach in a history that is made up; a sound one breaks none.
+//! Each law finds its breach in an invented history; a sound history breaks none.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,8 @@ fn sent(key: &str, lapse: Lapse, external: &str) -> Notice {
     }
 }
 
-/// A transfer that was replayed and refused to another, an order, and a failure for good.
+/// Returns a sound history: a transfer that was replayed, and refused to another request; an order;
+/// and a permanent failure.
 fn sound() -> (History, Tables) {
     let other = Asked {
         amount: 1_005,
@@ -105,7 +106,7 @@ fn sound() -> (History, Tables) {
     (history, tables)
 }
 
-/// The laws that are broken once `breach` is done to what is sound.
+/// Returns the laws that are broken once `breach` has changed the sound history.
 fn broken(breach: impl FnOnce(&mut History, &mut Tables)) -> BTreeSet<&'static str> {
     let (mut history, mut tables) = sound();
     breach(&mut history, &mut tables);
@@ -115,7 +116,7 @@ fn broken(breach: impl FnOnce(&mut History, &mut Tables)) -> BTreeSet<&'static s
         .collect()
 }
 
-/// A second transfer of the key `a`, with all that it leaves but a record.
+/// Adds a second transfer of the key `a` with all its rows except the record.
 fn again(tables: &mut Tables) {
     let twice = Done { run: 101, ..DONE };
     tables.effects.push(effect("a", TRANSFER, twice));
@@ -123,7 +124,7 @@ fn again(tables: &mut Tables) {
     *tables.accounts.get_mut(&1).unwrap() += 5;
 }
 
-/// Undoes the transfer of the key `a`, but for its record.
+/// Removes the transfer of the key `a` except its record.
 fn undone(tables: &mut Tables) {
     tables.effects.remove(0);
     *tables.accounts.get_mut(&0).unwrap() += 5;

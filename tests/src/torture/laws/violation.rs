@@ -1,8 +1,8 @@
-//! What a checker finds.
+//! The findings of the checker.
 
 use std::fmt;
 
-/// A law's breach.
+/// A breach of a law.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
     /// The law's name.
