@@ -143,12 +143,12 @@ async fn replay(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     println!("1. A client pays 49.90 to Ada with the key order-1.");
     let first = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(!first.replayed());
-    tell(&first);
+    report(&first);
 
     println!("2. The answer got lost on its way, so the client sends the same again.");
     let again = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(again.replayed() && *again == *first);
-    tell(&again);
+    report(&again);
 
     println!("3. The same key, but now 99.90: a fault of the client, not a retry.");
     let changed = payment("Ada", 9990);
@@ -173,7 +173,7 @@ async fn duplicates(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
         second
     });
     let first = first?;
-    tell(&first);
+    report(&first);
     let Err(PaymentError::Idempotency(error @ idem_runtime::Error::InFlight { .. })) = second
     else {
         panic!("the duplicate was not refused while the first was running");
@@ -181,7 +181,7 @@ async fn duplicates(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     println!("   The second was refused: {error}. It comes back:");
     let again = create_payment(pool, &key, &request, &slow).await?;
     assert!(again.replayed() && *again == *first);
-    tell(&again);
+    report(&again);
     Ok(())
 }
 
@@ -197,7 +197,7 @@ async fn failure(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     };
     assert_eq!(rows(pool, &key).await?, 0);
     println!("   It failed: {error}. Its row is gone, and the key is fresh. Money has come in:");
-    tell(&create_payment(pool, &key, &request, &Fate::Well).await?);
+    report(&create_payment(pool, &key, &request, &Fate::Well).await?);
     Ok(())
 }
 
@@ -220,7 +220,7 @@ async fn crash(pool: &SqlitePool, file: &Path) -> Result<(), Box<dyn Error>> {
     println!("   It is dead ({status}), and nothing of it is left. The client tries again:");
     let retried = create_payment(pool, &key, &request, &Fate::Well).await?;
     assert!(!retried.replayed());
-    tell(&retried);
+    report(&retried);
     Ok(())
 }
 
@@ -253,7 +253,7 @@ fn payment(payee: &'static str, cents: u32) -> CreatePayment {
     CreatePayment { payee, cents }
 }
 
-fn tell(payment: &Replayable<Payment>) {
+fn report(payment: &Replayable<Payment>) {
     let number = payment.number;
     if payment.replayed() {
         println!("   Payment {number}, replayed: nothing was done a second time.\n");

@@ -16,14 +16,14 @@ use crate::work::{NAMESPACE, Paid, Pay, one};
 
 const OPERATION: &str = "pay_one";
 
-struct Ask {
+struct HandClaim {
     key: String,
     lock: i64,
     attempt: Uuid,
     fingerprint: Fingerprint,
 }
 
-impl Ask {
+impl HandClaim {
     fn new(key: &IdempotencyKey, cmd: &Pay) -> Result<Self, Fault> {
         let digest = Sha256::new()
             .chain_update(NAMESPACE)
@@ -87,29 +87,29 @@ pub(crate) async fn unfused(
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<(Paid, bool), Fault> {
-    let ask = Ask::new(key, cmd)?;
+    let hand_claim = HandClaim::new(key, cmd)?;
     let mut conn = pool.acquire().await?;
-    let mut tx = conn.begin_with(AssertSqlSafe(ask.begin())).await?;
+    let mut tx = conn.begin_with(AssertSqlSafe(hand_claim.begin())).await?;
     let row = sqlx::query(LOOK_UP)
         .bind(NAMESPACE)
         .bind("")
-        .bind(&ask.key)
+        .bind(&hand_claim.key)
         .fetch_one(&mut *tx)
         .await?;
-    if let Some(paid) = ask.decide(&row)? {
+    if let Some(paid) = hand_claim.decide(&row)? {
         tx.rollback().await?;
         return Ok((paid, true));
     }
     let paid = one(&mut tx, cmd).await?;
     let written = sqlx::query(WRITE)
-        .bind(ask.attempt)
+        .bind(hand_claim.attempt)
         .bind(NAMESPACE)
         .bind("")
-        .bind(&ask.key)
+        .bind(&hand_claim.key)
         .bind(OPERATION)
-        .bind(ask.fingerprint.as_bytes().as_slice())
+        .bind(hand_claim.fingerprint.as_bytes().as_slice())
         .bind(serde_json::to_vec(&paid)?)
-        .bind(ask.attempt.to_string())
+        .bind(hand_claim.attempt.to_string())
         .execute(&mut *tx)
         .await?;
     if written.rows_affected() != 1 {
@@ -126,29 +126,32 @@ pub(crate) async fn fused(
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<(Paid, bool), Fault> {
-    let ask = Ask::new(key, cmd)?;
+    let hand_claim = HandClaim::new(key, cmd)?;
     let mut conn = pool.acquire().await?;
     let batch = format!(
         "{}; {}",
-        ask.begin(),
-        spliced(LOOK_UP, &[text(NAMESPACE), text(""), text(&ask.key),])
+        hand_claim.begin(),
+        spliced(
+            LOOK_UP,
+            &[text(NAMESPACE), text(""), text(&hand_claim.key),]
+        )
     );
     let rows = conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(batch))).await?;
     let row = rows.last().ok_or("no answer to the look-up")?;
-    if let Some(paid) = ask.decide(row)? {
+    if let Some(paid) = hand_claim.decide(row)? {
         conn.execute("ROLLBACK").await?;
         return Ok((paid, true));
     }
     let paid = one(&mut conn, cmd).await?;
     let values = [
-        format!("'{}'::uuid", ask.attempt),
+        format!("'{}'::uuid", hand_claim.attempt),
         text(NAMESPACE),
         text(""),
-        text(&ask.key),
+        text(&hand_claim.key),
         text(OPERATION),
-        bytes(ask.fingerprint.as_bytes()),
+        bytes(hand_claim.fingerprint.as_bytes()),
         bytes(&serde_json::to_vec(&paid)?),
-        format!("'{}'", ask.attempt),
+        format!("'{}'", hand_claim.attempt),
     ];
     let batch = format!("{}; COMMIT", spliced(WRITE, &values));
     let written = conn.execute(sqlx::raw_sql(AssertSqlSafe(batch))).await?;

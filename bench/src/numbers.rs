@@ -98,8 +98,8 @@ fn quantile(values: &mut [f64], part: f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "a fraction of a length, and not negative"
     )]
-    let place = (float(last) * part).round() as usize;
-    values.get(place).copied().unwrap_or(f64::NAN)
+    let position = (float(last) * part).round() as usize;
+    values.get(position).copied().unwrap_or(f64::NAN)
 }
 
 /// Converts a count for calculations.

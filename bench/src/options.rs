@@ -111,10 +111,10 @@ mod tests {
         for wrong in ["--fast", "--block nosuch", "--iterations", "--iterations x"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
-        let told = read("--block nosuch")
+        let message = read("--block nosuch")
             .expect_err("no such block")
             .to_string();
-        assert!(told.contains("latency"), "{told}");
+        assert!(message.contains("latency"), "{message}");
     }
 
     #[test]

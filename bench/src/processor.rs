@@ -16,7 +16,7 @@ pub(crate) struct Processor {
 
 /// The processor time up to now, of server and client.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent {
+pub(crate) struct ProcessorTime {
     pub(crate) server: Duration,
     pub(crate) client: Duration,
 }
@@ -32,9 +32,9 @@ impl Processor {
         Ok(Self { server })
     }
 
-    pub(crate) fn spent(&self) -> Result<Spent, Fault> {
+    pub(crate) fn elapsed(&self) -> Result<ProcessorTime, Fault> {
         let server = self.server.iter();
-        Ok(Spent {
+        Ok(ProcessorTime {
             // A process that has ended since uses no more time.
             server: server
                 .map(|pid| of_tasks(format!("/proc/{pid}/task")).unwrap_or_default())
@@ -44,7 +44,7 @@ impl Processor {
     }
 }
 
-impl Spent {
+impl ProcessorTime {
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             server: self.server.saturating_sub(before.server),

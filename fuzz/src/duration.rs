@@ -36,10 +36,10 @@ pub(crate) fn law(input: &[u8]) {
         Err(help) => {
             // A user who types what the error suggests gets no further error, except about the
             // number.
-            let told = help
+            let suggested = help
                 .strip_prefix("write `")
                 .and_then(|rest| rest.strip_suffix('`'));
-            if let Some(Err(next)) = told.map(grammar::parse) {
+            if let Some(Err(next)) = suggested.map(grammar::parse) {
                 let number = ["it must be more than zero", "the number is too large"];
                 assert!(number.contains(&&*next), "{help}, and then: {next}");
             }

@@ -15,7 +15,7 @@ use crate::node::Source;
     clippy::trivially_copy_pass_by_ref,
     reason = "as serde calls it"
 )]
-fn told<S: Serializer>(value: &Option<Option<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn reported<S: Serializer>(value: &Option<Option<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         None => serializer.serialize_unit(),
         Some(None) => serializer.serialize_none(),
@@ -30,8 +30,8 @@ pub(crate) struct Order {
     triple: Option<Option<Option<u8>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped: Option<Option<u8>>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "told")]
-    told: Option<Option<u8>>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "reported")]
+    reported: Option<Option<u8>>,
     unit: Option<()>,
     text: Option<String>,
     numbers: Numbers,
@@ -135,7 +135,7 @@ impl Order {
             double: double(source),
             triple: option(source, double),
             skipped: double(source),
-            told: double(source),
+            reported: double(source),
             unit: option(source, |_| ()),
             text: option(source, text),
             numbers: Numbers(

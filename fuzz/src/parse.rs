@@ -26,16 +26,16 @@ struct Reader {
 }
 
 impl Reader {
-    fn peek(&self) -> Option<char> {
+    fn look_ahead(&self) -> Option<char> {
         self.left.last().copied()
     }
 
-    fn take(&mut self) -> Result<char, Refusal> {
+    fn advance(&mut self) -> Result<char, Refusal> {
         self.left.pop().ok_or(Refusal::NotJson)
     }
 
     fn expect(&mut self, expected: char) -> Result<(), Refusal> {
-        if self.take()? == expected {
+        if self.advance()? == expected {
             Ok(())
         } else {
             Err(Refusal::NotJson)
@@ -43,13 +43,13 @@ impl Reader {
     }
 
     fn space(&mut self) {
-        while matches!(self.peek(), Some(' ' | '\t' | '\n' | '\r')) {
+        while matches!(self.look_ahead(), Some(' ' | '\t' | '\n' | '\r')) {
             self.left.pop();
         }
     }
 
     fn value(&mut self, levels: usize) -> Result<Tree, Refusal> {
-        match self.peek() {
+        match self.look_ahead() {
             Some('{') if levels > 0 => self.object(levels - 1),
             Some('[') if levels > 0 => self.array(levels - 1),
             Some('"') => self.string().map(Tree::Text),
@@ -72,15 +72,15 @@ impl Reader {
         self.expect('[')?;
         let mut items = Vec::new();
         self.space();
-        if self.peek() == Some(']') {
-            self.take()?;
+        if self.look_ahead() == Some(']') {
+            self.advance()?;
             return Ok(Tree::Array(items));
         }
         loop {
             self.space();
             items.push(self.value(levels)?);
             self.space();
-            match self.take()? {
+            match self.advance()? {
                 ',' => {}
                 ']' => return Ok(Tree::Array(items)),
                 _ => return Err(Refusal::NotJson),
@@ -92,8 +92,8 @@ impl Reader {
         self.expect('{')?;
         let mut members = Vec::new();
         self.space();
-        if self.peek() == Some('}') {
-            self.take()?;
+        if self.look_ahead() == Some('}') {
+            self.advance()?;
             return Ok(Tree::Object(members));
         }
         loop {
@@ -104,7 +104,7 @@ impl Reader {
             self.space();
             members.push((name, self.value(levels)?));
             self.space();
-            match self.take()? {
+            match self.advance()? {
                 ',' => {}
                 '}' => return Ok(Tree::Object(members)),
                 _ => return Err(Refusal::NotJson),
@@ -116,7 +116,7 @@ impl Reader {
         self.expect('"')?;
         let mut text = String::new();
         loop {
-            match self.take()? {
+            match self.advance()? {
                 '"' => return Ok(text),
                 '\\' => text.push(self.escape()?),
                 c if c < ' ' => return Err(Refusal::NotJson),
@@ -126,7 +126,7 @@ impl Reader {
     }
 
     fn escape(&mut self) -> Result<char, Refusal> {
-        Ok(match self.take()? {
+        Ok(match self.advance()? {
             '"' => '"',
             '\\' => '\\',
             '/' => '/',
@@ -158,7 +158,7 @@ impl Reader {
     fn unit(&mut self) -> Result<u16, Refusal> {
         let mut unit = 0;
         for _ in 0..4 {
-            let digit = self.take()?.to_digit(16).ok_or(Refusal::NotJson)?;
+            let digit = self.advance()?.to_digit(16).ok_or(Refusal::NotJson)?;
             unit = unit * 16 + digit;
         }
         u16::try_from(unit).map_err(|_| Refusal::NotJson)
@@ -166,22 +166,22 @@ impl Reader {
 
     fn number(&mut self) -> Result<String, Refusal> {
         let mut text = String::new();
-        if self.peek() == Some('-') {
-            text.push(self.take()?);
+        if self.look_ahead() == Some('-') {
+            text.push(self.advance()?);
         }
-        if self.peek() == Some('0') {
-            text.push(self.take()?);
+        if self.look_ahead() == Some('0') {
+            text.push(self.advance()?);
         } else {
             self.digits(&mut text)?;
         }
-        if self.peek() == Some('.') {
-            text.push(self.take()?);
+        if self.look_ahead() == Some('.') {
+            text.push(self.advance()?);
             self.digits(&mut text)?;
         }
-        if matches!(self.peek(), Some('e' | 'E')) {
-            text.push(self.take()?);
-            if matches!(self.peek(), Some('+' | '-')) {
-                text.push(self.take()?);
+        if matches!(self.look_ahead(), Some('e' | 'E')) {
+            text.push(self.advance()?);
+            if matches!(self.look_ahead(), Some('+' | '-')) {
+                text.push(self.advance()?);
             }
             self.digits(&mut text)?;
         }
@@ -191,8 +191,8 @@ impl Reader {
     /// Reads at least one digit.
     fn digits(&mut self, text: &mut String) -> Result<(), Refusal> {
         let before = text.len();
-        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
-            text.push(self.take()?);
+        while self.look_ahead().is_some_and(|c| c.is_ascii_digit()) {
+            text.push(self.advance()?);
         }
         if text.len() > before {
             Ok(())

@@ -27,7 +27,11 @@ pub async fn send(
     });
     request.key(&key);
     request.field("mail", &mail);
-    let (call, arrival) = ::idem_runtime::__private::leased(attempt, request, contract);
+    let (call, attempt_receiver) = ::idem_runtime::__private::leased(
+        attempt,
+        request,
+        contract,
+    );
     let key_0 = ::idem_runtime::__private::Clone::clone(key);
     let body = async move {
         if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
@@ -35,7 +39,7 @@ pub async fn send(
         > {
             return never;
         }
-        let held = arrival.attempt().await;
+        let held = attempt_receiver.attempt().await;
         #[allow(clippy::shadow_unrelated)]
         let attempt: &Attempt = &held;
         #[allow(unused_variables, clippy::shadow_unrelated)]

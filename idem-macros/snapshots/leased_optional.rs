@@ -24,7 +24,11 @@ async fn send(
     });
     #[allow(clippy::used_underscore_binding)] request.key(&_key);
     #[cfg(unix)] request.field("to", &to);
-    let (call, arrival) = ::idem_runtime::__private::leased(db, request, contract);
+    let (call, attempt_receiver) = ::idem_runtime::__private::leased(
+        db,
+        request,
+        contract,
+    );
     #[allow(clippy::used_underscore_binding)]
     let key_0 = _key.cloned();
     let body = async move {
@@ -33,7 +37,7 @@ async fn send(
         > {
             return never;
         }
-        arrival.attempt().await;
+        attempt_receiver.attempt().await;
         #[allow(unused_variables, clippy::shadow_unrelated)]
         let _key = ::idem_runtime::__private::Option::as_ref(&key_0);
         { Ok(()) }

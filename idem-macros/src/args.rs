@@ -9,7 +9,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::{Expr, Ident, LitStr, Path};
 
 pub(crate) use self::slot::Slot;
-pub(crate) use self::value::{Argument, Fingerprint, Key, Operation, bare};
+pub(crate) use self::value::{Argument, Fingerprint, KeyOption, Operation, bare};
 pub(crate) use self::vocabulary::Vocabulary;
 use crate::diagnostic::Faults;
 use crate::literal;
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     pub(crate) namespace: Slot<LitStr>,
     pub(crate) retention: Slot<u64>,
     pub(crate) operation: Slot<Operation>,
-    pub(crate) key: Slot<Key>,
+    pub(crate) key: Slot<KeyOption>,
     pub(crate) scope: Slot<Expr>,
     pub(crate) key_required: Slot<bool>,
     pub(crate) skip: Slot<Vec<Ident>>,

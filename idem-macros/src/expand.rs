@@ -16,7 +16,7 @@ use crate::item::Item;
 use crate::model::{First, Model, Output};
 use crate::signature::{self, Ends};
 use crate::types;
-use crate::validate::{Compared, Handle, Key, Plan};
+use crate::validate::{Compared, Handle, KeyValue, Plan};
 
 /// The default of `wait`, in seconds.
 const DEFAULT_WAIT: u64 = 2;
@@ -142,16 +142,16 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
 fn request(options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let key = match &plan.key {
-        Key::Parameter(name) => quote_spanned!(mixed=> &#name),
-        Key::Given(expr) => borrowed(expr, p),
-        Key::Natural(parts) => {
+        KeyValue::Parameter(name) => quote_spanned!(mixed=> &#name),
+        KeyValue::Given(expr) => borrowed(expr, p),
+        KeyValue::Natural(parts) => {
             let parts = parts.iter().map(|part| borrowed(part, p));
             quote_spanned!(mixed=> &#p::natural(&[#(#parts),*]))
         }
     };
     let underscored = match &plan.key {
-        Key::Parameter(name) => allowance(name),
-        Key::Given(_) | Key::Natural(_) => None,
+        KeyValue::Parameter(name) => allowance(name),
+        KeyValue::Given(_) | KeyValue::Natural(_) => None,
     };
     let mut request = quote_spanned!(mixed=> #underscored request.key(#key););
     if let Some(Operation::Computed(name)) = &options.operation.value {

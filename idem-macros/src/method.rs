@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{GenericParam, Signature};
 
-use crate::args::{Fingerprint, Key, Options};
+use crate::args::{Fingerprint, KeyOption, Options};
 use crate::item::Item;
 use crate::model::Model;
 
@@ -28,8 +28,8 @@ fn options_use_self(options: &Options) -> bool {
         _ => None,
     };
     let parts = match &options.key.value {
-        Some(Key::Given(expr)) => std::slice::from_ref(expr),
-        Some(Key::Natural(parts)) => parts.as_slice(),
+        Some(KeyOption::Given(expr)) => std::slice::from_ref(expr),
+        Some(KeyOption::Natural(parts)) => parts.as_slice(),
         None => &[],
     };
     let scope = options.scope.value.as_ref();

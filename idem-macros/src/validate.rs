@@ -22,7 +22,7 @@ pub(crate) struct Plan<'i> {
     pub(crate) handle: Handle<'i>,
     /// The type of the handler's own result.
     pub(crate) result: &'i Type,
-    pub(crate) key: Key<'i>,
+    pub(crate) key: KeyValue<'i>,
     /// The values that a retry must repeat; empty with `fingerprint = ..`.
     pub(crate) compared: Vec<Compared<'i>>,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Handle<'i> {
     Attempt(&'i Type),
 }
 
-pub(crate) enum Key<'i> {
+pub(crate) enum KeyValue<'i> {
     Parameter(&'i Ident),
     Given(&'i Expr),
     Natural(&'i [Expr]),

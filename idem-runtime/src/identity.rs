@@ -77,7 +77,7 @@ impl Identity {
     }
 
     /// Returns the hash of this identity in one table.
-    pub(crate) fn mark(&self, table: &str) -> Mark {
+    pub(crate) fn lock_key(&self, table: &str) -> LockKey {
         let mut hash = Sha256::new();
         for part in [
             table,
@@ -89,9 +89,9 @@ impl Identity {
             hash.update(part.as_bytes());
         }
         let digest: [u8; 32] = hash.finalize().into();
-        let mut mark = [0; 16];
-        mark.copy_from_slice(&digest[..16]);
-        Mark(mark)
+        let mut lock_key = [0; 16];
+        lock_key.copy_from_slice(&digest[..16]);
+        LockKey(lock_key)
     }
 }
 
@@ -110,9 +110,9 @@ impl fmt::Debug for Identity {
 /// settings, which cannot hold the texts. If two identities had the same hash, each would be
 /// refused as in flight while the other runs; neither would run twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Mark([u8; 16]);
+pub(crate) struct LockKey([u8; 16]);
 
-impl Mark {
+impl LockKey {
     /// Returns the number of the advisory lock.
     #[cfg(feature = "postgres")]
     pub(crate) fn lock_number(self) -> i64 {
@@ -122,7 +122,7 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for LockKey {
     /// Writes 32 lower-case hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::lower(&self.0))
@@ -150,9 +150,9 @@ mod tests {
     fn parts_cannot_run_into_each_other() {
         let a = identity("n", "ab", "c");
         let b = identity("n", "a", "bc");
-        assert!(a.mark("t") != b.mark("t"));
-        assert!(a.mark("t") != a.mark("u"));
-        assert!(a.mark("t") == identity("n", "ab", "c").mark("t"));
+        assert!(a.lock_key("t") != b.lock_key("t"));
+        assert!(a.lock_key("t") != a.lock_key("u"));
+        assert!(a.lock_key("t") == identity("n", "ab", "c").lock_key("t"));
     }
 
     #[test]

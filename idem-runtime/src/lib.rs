@@ -47,7 +47,7 @@ pub use self::engine::{
 };
 pub use self::error::{Error, ErrorKind};
 pub use self::failure::{Failure, StoredFailure};
-pub use self::key::{IdempotencyKey, Minter, Namespace, Scope};
+pub use self::key::{IdempotencyKey, Namespace, Scope};
 pub use self::lease::{Attempt, LeaseSource};
 pub use self::purge::{PurgeWorker, Purged};
 pub use self::replay::{ReplayExt, Replayable, ReplayableCall};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{Error, Reason, place};
+use crate::error::{Error, Reason, json_path};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{canonical_json, with_plain_integers, without_order};
 use crate::record::{CODEC_JSON, Record};
@@ -22,11 +22,11 @@ where
     T: Serialize + DeserializeOwned,
 {
     let bytes = write(value, operation)?;
-    let back = prove(operation, &bytes, decode::<T>, write::<T>)?;
+    let back = check_round_trip(operation, &bytes, decode::<T>, write::<T>)?;
     Ok((bytes, back))
 }
 
-/// Encodes a value without checking that it decodes; see [`prove`].
+/// Encodes a value without checking that it decodes; see [`check_round_trip`].
 pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>, Error> {
     let text = serde_json::to_string(value).map_err(|error| {
         let reason = "its `Serialize` fails";
@@ -50,7 +50,7 @@ pub(crate) fn hides_a_number<T: Serialize + ?Sized>(value: &T, json: &str) -> bo
 /// Returns [`Error::NotStorable`] if the two encodings differ: every replay would differ in the
 /// same way, and here the transaction can still be rolled back. A value that JSON drops without a
 /// difference in the text is also absent from the returned value, which the first caller gets.
-pub(crate) fn prove<T>(
+pub(crate) fn check_round_trip<T>(
     operation: &str,
     bytes: &[u8],
     read: impl FnOnce(&str, &[u8]) -> Result<T, Error>,
@@ -59,7 +59,7 @@ pub(crate) fn prove<T>(
     let value = read(operation, bytes).map_err(|error| match error {
         Error::IncompatibleState { path, message, .. } => {
             let reason = "its own JSON does not decode";
-            let why = format!("{message}, {}", place(&path));
+            let why = format!("{message}, {}", json_path(&path));
             unstorable::<T>(operation, reason, Some(&why))
         }
         other => other,

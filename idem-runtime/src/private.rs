@@ -24,10 +24,10 @@ pub use crate::policy::OnLapse;
 pub use crate::registry::Handler;
 pub use crate::spec::{DescribeOperation, Operation};
 
-pub use crate::lease::run::{Arrival, LeasedCall, leased, run};
+pub use crate::lease::run::{AttemptReceiver, LeasedCall, leased, run};
 
 use crate::error::Invalid;
-use crate::key::{IdempotencyKey, KeyPart, Minter};
+use crate::key::{IdempotencyKey, KeyPart};
 use crate::replay::Replayable;
 
 /// Derives the key of `key = natural(a, b)`.
@@ -35,7 +35,7 @@ use crate::replay::Replayable;
 /// # Errors
 /// [`Invalid`] if there is no part, or a part is blank.
 pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
-    Minter::mint(parts.iter().map(|part| part.text()))
+    IdempotencyKey::derive(parts.iter().map(|part| part.text()))
 }
 
 /// Returns the result without [`Replayable`], for `signature = "keep"`.

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 
-use crate::engine::lent::Lent;
+use crate::engine::pooled_conn::PooledConn;
 use crate::error::{Error, Field, Invalid, Reason};
 use crate::policy::MAX_RETENTION;
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::{Backend, Spent};
+use crate::store::{Backend, Purgeable};
 use crate::telemetry::TARGET;
 
 /// The default time between two sweeps: 1 hour.
@@ -176,7 +176,7 @@ impl<DB: Backend> PurgeWorker<DB> {
             let swept = unless(cancel.as_mut(), self.sweep(&mut purged)).await;
             let cancelled = swept.is_none();
             let result = swept.unwrap_or(Ok(())).map(|()| purged);
-            self.tell(&result, purged, cancelled, began.elapsed());
+            self.emit(&result, purged, cancelled, began.elapsed());
             if cancelled {
                 return;
             }
@@ -201,25 +201,25 @@ impl<DB: Backend> PurgeWorker<DB> {
     /// Runs the batches of one sweep. Adds each batch to `purged` at once, so that the count is
     /// right if the future is dropped.
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
-        self.delete(Spent::Expired, purged).await?;
+        self.delete(Purgeable::Expired, purged).await?;
         let Some(retention) = self.unknown_retention else {
             return Ok(());
         };
         let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
-        self.delete(Spent::Unknown(ago), purged).await
+        self.delete(Purgeable::Unknown(ago), purged).await
     }
 
-    async fn delete(&self, spent: Spent, purged: &mut Purged) -> Result<(), Error> {
+    async fn delete(&self, purgeable: Purgeable, purged: &mut Purged) -> Result<(), Error> {
         loop {
-            let mut lent = Lent::from(&self.pool).await?;
-            let deleted = DB::sweep(&mut lent.conn, &self.table, spent, self.batch).await;
-            lent.give_back(deleted.is_ok()).await;
+            let mut pooled = PooledConn::from(&self.pool).await?;
+            let deleted = DB::sweep(&mut pooled.conn, &self.table, purgeable, self.batch).await;
+            pooled.give_back(deleted.is_ok()).await;
             let Some(rows) = deleted? else {
                 purged.skipped = true;
                 return Ok(());
             };
             purged.rows += rows;
-            if spent != Spent::Expired {
+            if purgeable != Purgeable::Expired {
                 purged.unknown += rows;
             }
             purged.batches += u64::from(rows > 0);
@@ -230,7 +230,7 @@ impl<DB: Backend> PurgeWorker<DB> {
         }
     }
 
-    fn tell(
+    fn emit(
         &self,
         result: &Result<Purged, Error>,
         purged: Purged,

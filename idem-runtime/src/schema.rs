@@ -13,7 +13,7 @@ use crate::error::{Error, Field, Invalid, Reason, SchemaFinding};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::spec::{DEFAULT_TABLE, is_table};
-use crate::store::{AsSession, Ask, Migrate, Session};
+use crate::store::{AsSession, ClaimRequest, Migrate, Session};
 
 /// Returns the migration for PostgreSQL 14 and later, for the default table.
 #[cfg(feature = "postgres")]
@@ -160,12 +160,12 @@ pub async fn verify_table<C: AsSession>(
         return Err(Invalid::new(Field::Table, Reason::Identifier).into());
     }
     let key = "verify".parse::<IdempotencyKey>()?;
-    let ask = Ask::new(
+    let claim_request = ClaimRequest::new(
         table.to_owned(),
         Identity::of_operation("idem", Scope::GLOBAL, key),
     );
     let conn = conn.session();
-    let (_, held) = conn.look_up(&ask).await?.split(ask);
+    let (_, held) = conn.look_up(&claim_request).await?.split(claim_request);
     conn.verify(&held).await?;
     conn.findings(&held).await
 }

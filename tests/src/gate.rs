@@ -10,13 +10,13 @@ use tokio::sync::Semaphore;
 
 use crate::patience::in_time;
 
-type Gates = HashMap<(String, Place), Arc<Posts>>;
+type Gates = HashMap<(String, GatePoint), Arc<Posts>>;
 
 static GATES: LazyLock<Mutex<Gates>> = LazyLock::new(Mutex::default);
 
 /// A place in the body of a payment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Place {
+pub enum GatePoint {
     /// Before its first statement.
     BeforeWrite,
     /// After the payment is written.
@@ -34,18 +34,18 @@ struct Posts {
 /// A gate at one place in the bodies of one key. Dropping it opens and removes it.
 #[derive(Debug)]
 pub struct Gate {
-    at: (String, Place),
+    at: (String, GatePoint),
     posts: Arc<Posts>,
 }
 
 impl Gate {
     /// Creates a closed gate.
-    pub fn at(key: &str, place: Place) -> Self {
+    pub fn at(key: &str, point: GatePoint) -> Self {
         let posts = Arc::new(Posts {
             entered: Semaphore::new(0),
             leave: Semaphore::new(0),
         });
-        let at = (key.to_owned(), place);
+        let at = (key.to_owned(), point);
         with(|gates| gates.insert(at.clone(), Arc::clone(&posts)));
         Self { at, posts }
     }
@@ -79,8 +79,8 @@ impl Drop for Gate {
 /// # Panics
 ///
 /// Never: the semaphore is not closed.
-pub async fn pass(key: &str, place: Place) {
-    let posts = with(|gates| gates.get(&(key.to_owned(), place)).cloned());
+pub async fn pass(key: &str, point: GatePoint) {
+    let posts = with(|gates| gates.get(&(key.to_owned(), point)).cloned());
     if let Some(posts) = posts {
         posts.entered.add_permits(1);
         let permit = posts.leave.acquire().await;

@@ -84,7 +84,7 @@ struct Shared {
     commit: &'static [&'static [u8]],
     fate: Mutex<Fate>,
     /// The number of COMMITs that the fate was applied to.
-    met: watch::Sender<u32>,
+    reached: watch::Sender<u32>,
     cut: watch::Sender<bool>,
 }
 
@@ -100,7 +100,7 @@ impl<O: Route> Proxy<O> {
         let shared = Arc::new(Shared {
             commit: O::COMMIT,
             fate: Mutex::new(Fate::Pass),
-            met: watch::Sender::new(0),
+            reached: watch::Sender::new(0),
             cut: watch::Sender::new(false),
         });
         let accepting = tokio::spawn(accept(listener, server.target(), Arc::clone(&shared)));
@@ -129,10 +129,14 @@ impl<O> Proxy<O> {
     /// # Panics
     ///
     /// No such message comes within a minute.
-    pub async fn met(&self) {
-        let mut met = self.shared.met.subscribe();
-        let met = in_time("no COMMIT came by", met.wait_for(|met| *met > 0)).await;
-        met.expect("it is alive");
+    pub async fn reached(&self) {
+        let mut reached = self.shared.reached.subscribe();
+        let reached = in_time(
+            "no COMMIT came by",
+            reached.wait_for(|reached| *reached > 0),
+        )
+        .await;
+        reached.expect("it is alive");
     }
 
     /// Cuts every connection. New connections are refused from now on.
@@ -165,8 +169,8 @@ impl Shared {
         std::mem::replace(&mut *fate, Fate::Pass)
     }
 
-    fn tell(&self) {
-        self.met.send_modify(|met| *met += 1);
+    fn report(&self) {
+        self.reached.send_modify(|reached| *reached += 1);
     }
 }
 
@@ -210,18 +214,18 @@ async fn forward(mut client: TcpStream, target: (String, u16), shared: &Shared) 
                     }
                     Fate::CutClient => {
                         drop(client);
-                        shared.tell();
+                        shared.report();
                         // The server's end stays open until the server closes it.
                         while server.read(&mut down).await? > 0 {}
                         return Ok(());
                     }
                     Fate::Swallow => {
                         let _ = server.read(&mut down).await?;
-                        shared.tell();
+                        shared.report();
                         std::future::pending::<()>().await;
                     }
                 }
-                shared.tell();
+                shared.report();
                 return Ok(());
             }
             read = server.read(&mut down) => {

@@ -26,10 +26,10 @@ pub async fn keep_leases<S: LeaseSession>(
     setting: &str,
 ) {
     let store = store();
-    let terms = Lease::new(Duration::from_mins(5), OnLapse::Unknown).expect("within bounds");
+    let lease_policy = Lease::new(Duration::from_mins(5), OnLapse::Unknown).expect("within bounds");
     let mut bound = store.in_connection(conn);
     let claimed = bound
-        .begin_leased(done, "mail", &json!({"to": "é"}), terms)
+        .begin_leased(done, "mail", &json!({"to": "é"}), lease_policy)
         .await;
     let Ok(Outcome::Fresh(lease)) = claimed else {
         panic!("{setting}: {claimed:?}");
@@ -45,18 +45,22 @@ pub async fn keep_leases<S: LeaseSession>(
     let result = json!({"sent": "\u{0}é", "n": 1.5});
     bound.complete(&lease, &result).await.expect(setting);
     match bound
-        .begin_leased(done, "mail", &json!({"to": "é"}), terms)
+        .begin_leased(done, "mail", &json!({"to": "é"}), lease_policy)
         .await
     {
         Ok(Outcome::PriorResult { value }) => assert_eq!(value, result, "{setting}"),
         other => panic!("{setting}: {other:?}"),
     }
-    let claimed = bound.begin_leased(lost, "mail", &json!(2), terms).await;
+    let claimed = bound
+        .begin_leased(lost, "mail", &json!(2), lease_policy)
+        .await;
     let Ok(Outcome::Fresh(lease)) = claimed else {
         panic!("{setting}: {claimed:?}");
     };
     bound.leave_unknown(&lease).await.expect(setting);
-    let again = bound.begin_leased(lost, "mail", &json!(2), terms).await;
+    let again = bound
+        .begin_leased(lost, "mail", &json!(2), lease_policy)
+        .await;
     assert!(
         matches!(again, Err(Error::OutcomeUnknown { .. })),
         "{setting}: {again:?}"
@@ -71,7 +75,10 @@ pub async fn keep_leases<S: LeaseSession>(
         .resolve_completed(unknown, &json!(3))
         .await
         .expect(setting);
-    match bound.begin_leased(lost, "mail", &json!(2), terms).await {
+    match bound
+        .begin_leased(lost, "mail", &json!(2), lease_policy)
+        .await
+    {
         Ok(Outcome::PriorResult { value }) => assert_eq!(value, json!(3), "{setting}"),
         other => panic!("{setting}: {other:?}"),
     }

@@ -33,14 +33,14 @@ async fn insist(pool: MySqlPool, key: IdempotencyKey, failures: usize) -> Paid {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_fast_check_eight_rivals_with_wilful_rollbacks_have_one_effect_a_key() {
+async fn without_the_fast_check_eight_competitors_with_wilful_rollbacks_have_one_effect_a_key() {
     fast_check::set(false);
     let shop = Shop::open(8).await;
     for _ in 0..25 {
         let key = fresh_key();
         let mut all = JoinSet::new();
-        for rival in 0..8 {
-            all.spawn(insist(shop.pool.clone(), key.clone(), rival % 3));
+        for competitor in 0..8 {
+            all.spawn(insist(shop.pool.clone(), key.clone(), competitor % 3));
         }
         let distinct: HashSet<i64> = all.join_all().await.iter().map(|paid| paid.id).collect();
         assert_eq!(distinct.len(), 1, "{distinct:?}");

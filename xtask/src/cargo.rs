@@ -87,7 +87,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn take(&mut self, command: &mut Command) {
+    pub(crate) fn perform(&mut self, command: &mut Command) {
         self.note(run(command));
     }
 

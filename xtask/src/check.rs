@@ -8,31 +8,31 @@ const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 pub(crate) fn run() -> Outcome {
     machine::provide_compiler()?;
     let mut steps = Steps::default();
-    steps.take(cargo().args(["fmt", "--all", "--check"]));
+    steps.perform(cargo().args(["fmt", "--all", "--check"]));
     for apart in [
         "fuzz/engine/Cargo.toml",
         "bench/peers/Cargo.toml",
         "bench/peers/durare/Cargo.toml",
     ] {
-        steps.take(cargo().args(["fmt", "--check", "--manifest-path", apart]));
+        steps.perform(cargo().args(["fmt", "--check", "--manifest-path", apart]));
     }
-    steps.take(
+    steps.perform(
         workspace(cargo().arg("clippy"))
             .arg("--all-targets")
             .args(DENY_WARNINGS),
     );
     for member in APART {
-        steps.take(
+        steps.perform(
             cargo()
                 .args(["clippy", "--package", member, "--all-targets"])
                 .args(DENY_WARNINGS),
         );
     }
-    steps.take(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
+    steps.perform(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
     for package in ["idem-runtime", "idem-axum"] {
         for set in features::sets(package)? {
             // Clippy passes the flags to this crate only, so its dependencies are not rebuilt.
-            steps.take(
+            steps.perform(
                 cargo()
                     .args(["clippy", "--package", package, "--no-default-features"])
                     .args(["--features", &set])

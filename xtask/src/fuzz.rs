@@ -62,7 +62,9 @@ pub(crate) fn run_targets(arguments: &[String]) -> Outcome {
 /// Returns rustc's default target.
 fn host() -> Outcome<String> {
     let output = Command::new("rustc").arg("-vV").output()?;
-    let told = String::from_utf8(output.stdout)?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let reported = String::from_utf8(output.stdout)?;
+    let host = reported
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "));
     Ok(host.ok_or("`rustc -vV` prints no host")?.to_owned())
 }

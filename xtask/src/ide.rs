@@ -78,14 +78,14 @@ fn library() -> Outcome<PathBuf> {
     if in_toolchain(&sysroot).exists() {
         return Ok(in_toolchain(&sysroot));
     }
-    let home = target()?.join("tools/rustup");
-    let toolchains = home.join("toolchains");
+    let rustup_home = target()?.join("tools/rustup");
+    let toolchains = rustup_home.join("toolchains");
     if !toolchains.exists() {
         let pinned = fs::read_to_string(root().join("rust-toolchain.toml"))?;
         let channel = pinned.split('"').nth(1).ok_or("no channel is pinned")?;
         run_command(
             Command::new("rustup")
-                .env("RUSTUP_HOME", &home)
+                .env("RUSTUP_HOME", &rustup_home)
                 .args(["toolchain", "install", channel, "--no-self-update"])
                 .args(["--profile", "minimal", "--component", "rust-src"]),
         )?;

@@ -144,7 +144,7 @@ pub(crate) fn provide_schemathesis() -> Outcome {
             "--disable-pip-version-check",
         ])
         .args(["--only-binary=:all:", "--upgrade", "--target"])
-        .arg(schemathesis::place()?)
+        .arg(schemathesis::path()?)
         .arg(schemathesis::RELEASE);
     run(&mut command)?;
     if works() {

@@ -24,22 +24,22 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     let server = Server::for_the_run(newest)?;
     let mut steps = Steps::default();
     if filters.is_empty() {
-        steps.take(server.tell(workspace(cargo().args(["test", "--doc"]))));
+        steps.perform(server.report(workspace(cargo().args(["test", "--doc"]))));
         for member in APART {
-            steps.take(server.tell(tests().args(["--package", member])));
+            steps.perform(server.report(tests().args(["--package", member])));
         }
-        steps.take(server.tell(&mut cost::command()));
+        steps.perform(server.report(&mut cost::command()));
     }
     // The examples as programs, because a test runs them: not every command below builds them
     // without a test harness.
-    steps.take(workspace(cargo().args(["build", "--examples"])));
+    steps.perform(workspace(cargo().args(["build", "--examples"])));
     // Run last, so that the output ends with the count of the unit and integration tests.
     let mut command = tests();
     workspace(&mut command).args(["--exclude", cost::MEMBER]);
     if !has_nextest() {
         command.arg("--");
     }
-    steps.take(server.tell(command.args(filters)));
+    steps.perform(server.report(command.args(filters)));
     steps.finish()
 }
 
@@ -117,7 +117,7 @@ impl Server {
         Ok(())
     }
 
-    fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    fn report<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 }

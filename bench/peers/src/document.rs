@@ -17,7 +17,7 @@ pub(crate) use crate::table::Table;
 use crate::table::ratio;
 
 /// The peers whose record is atomic with the payment, as the library's is.
-const RIVALS: [&str; 2] = ["durare, transaction step", "by hand, insert and update"];
+const COMPETITORS: [&str; 2] = ["durare, transaction step", "by hand, insert and update"];
 
 type Kind = (&'static str, fn(&Record) -> &Sample);
 
@@ -59,7 +59,7 @@ impl Report {
             promises: Table::new("The peers, and what each one guarantees", &columns),
             goal: Table::new(
                 "Peers with the same guarantee: the library's time as a part of theirs (95 of 100)",
-                &["", RIVALS[0], RIVALS[1], "faster than all"],
+                &["", COMPETITORS[0], COMPETITORS[1], "faster than all"],
             ),
             tables: Vec::new(),
             figures: BTreeMap::new(),
@@ -140,8 +140,8 @@ impl Report {
             for (word, of) in KINDS {
                 let mut row = vec![format!("{name}, {word}: {who}")];
                 let mut ahead = true;
-                for rival in RIVALS {
-                    let Some((_, other)) = rows.iter().find(|(who, _)| *who == rival) else {
+                for competitor in COMPETITORS {
+                    let Some((_, other)) = rows.iter().find(|(who, _)| *who == competitor) else {
                         row.push("–".into());
                         continue;
                     };
@@ -200,16 +200,16 @@ mod tests {
     use crate::peer::PEERS;
 
     #[test]
-    fn the_rivals_are_those_whose_record_is_atomic_but_for_the_library_and_its_protocol() {
+    fn the_competitors_are_those_whose_record_is_atomic_but_for_the_library_and_its_protocol() {
         let atomic = PEERS.iter().map(|peer| peer.promise());
         let mut names: Vec<_> = atomic
             .filter(|promise| promise.atomic && !promise.name.contains("idem"))
             .map(|promise| promise.name)
             .collect();
-        let mut rivals = super::RIVALS.to_vec();
+        let mut competitors = super::COMPETITORS.to_vec();
         names.sort_unstable();
-        rivals.sort_unstable();
-        assert_eq!(names, rivals);
+        competitors.sort_unstable();
+        assert_eq!(names, competitors);
     }
 
     #[test]

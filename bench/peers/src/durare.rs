@@ -9,7 +9,7 @@ use crate::Fault;
 
 pub(crate) struct Durare {
     child: Child,
-    questions: ChildStdin,
+    requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
@@ -21,11 +21,11 @@ impl Durare {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
-        let questions = child.stdin.take().ok_or("it has a standard input")?;
+        let requests = child.stdin.take().ok_or("it has a standard input")?;
         let answers = child.stdout.take().ok_or("it has a standard output")?;
         let mut durare = Self {
             child,
-            questions,
+            requests,
             answers: BufReader::new(answers),
         };
         match durare.answer()?.trim() {
@@ -36,16 +36,16 @@ impl Durare {
 
     /// Makes a payment without durare. Returns the time taken and the payment's id.
     pub(crate) fn plain(&mut self, account: i64) -> Result<(Duration, i64), Fault> {
-        self.ask(&format!("plain {account}"))
+        self.request(&format!("plain {account}"))
     }
 
     pub(crate) fn pay(&mut self, key: &str, account: i64) -> Result<(Duration, i64), Fault> {
-        self.ask(&format!("pay {key} {account}"))
+        self.request(&format!("pay {key} {account}"))
     }
 
-    fn ask(&mut self, question: &str) -> Result<(Duration, i64), Fault> {
-        writeln!(self.questions, "{question}")?;
-        self.questions.flush()?;
+    fn request(&mut self, request: &str) -> Result<(Duration, i64), Fault> {
+        writeln!(self.requests, "{request}")?;
+        self.requests.flush()?;
         // Waits for another process, so the other tasks of this thread move to another one.
         let answer = tokio::task::block_in_place(|| self.answer())?;
         let (nanos, id) = answer.trim().split_once(' ').ok_or("durare has ended")?;

@@ -91,7 +91,7 @@ impl Field {
             ..Way::DIRECT
         };
         let for_dbos = databases.dbos.pool(way(Path::Fused));
-        let place = databases.url("durare", wire);
+        let position = databases.url("durare", wire);
         let mut stores = Vec::new();
         for (index, redis) in redis.iter().enumerate() {
             let port = wires.get(1 + index).map_or(redis.port(), Wire::port);
@@ -99,7 +99,7 @@ impl Field {
         }
         Ok(Self {
             pools: [Path::Fused, Path::Unfused].map(|path| databases.ours.pool(way(path))),
-            durare: Durare::start(&options.durare, &["postgres", &place])?,
+            durare: Durare::start(&options.durare, &["postgres", &position])?,
             dbos: Dbos::launch(databases.url("dbos", wire), for_dbos.clone()).await?,
             for_dbos,
             stores: stores.try_into().map_err(|_| "two servers of Redis")?,

@@ -61,8 +61,8 @@ impl Peer {
 
     /// Returns the account of the peer's payments, by which they are counted.
     pub(crate) fn account(self) -> i64 {
-        let place = PEERS.iter().position(|peer| *peer == self);
-        i64::try_from(100 + place.unwrap_or_default()).unwrap_or_default()
+        let position = PEERS.iter().position(|peer| *peer == self);
+        i64::try_from(100 + position.unwrap_or_default()).unwrap_or_default()
     }
 
     pub(crate) fn name(self) -> &'static str {

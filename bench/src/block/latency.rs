@@ -16,7 +16,7 @@ use crate::server::{Database, Path, Way, settled};
 /// full run.
 struct Link {
     name: &'static str,
-    place: &'static str,
+    position: &'static str,
     round_trip: Duration,
     waits_for_disk: bool,
     iterations: usize,
@@ -32,14 +32,14 @@ const LINKS: [Link; 5] = [
 
 const fn link(
     name: &'static str,
-    place: &'static str,
+    position: &'static str,
     micros: u64,
     waits_for_disk: bool,
     iterations: usize,
 ) -> Link {
     Link {
         name,
-        place,
+        position,
         round_trip: Duration::from_micros(micros),
         waits_for_disk,
         iterations,
@@ -72,7 +72,7 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
             &mut bench.chance,
         ));
         if link.waits_for_disk {
-            places.push(link.place.to_owned());
+            places.push(link.position.to_owned());
             for (name, values) in &mut lines {
                 let found = report
                     .figures

@@ -132,12 +132,12 @@ async fn measure(
     for _ in 0..bench.options.scaled(ROUNDS) {
         for index in bench.chance.order(slots.len()) {
             let slot = &mut slots[index];
-            let (before, begun) = (processor.spent()?, Instant::now());
+            let (before, begun) = (processor.elapsed()?, Instant::now());
             let count = float(call(stage, slot, slice).await?);
             slot.rate.push(count / begun.elapsed().as_secs_f64());
-            let spent = processor.spent()?.since(before);
-            slot.server.push(spent.server.as_secs_f64() * 1e6 / count);
-            slot.client.push(spent.client.as_secs_f64() * 1e6 / count);
+            let elapsed = processor.elapsed()?.since(before);
+            slot.server.push(elapsed.server.as_secs_f64() * 1e6 / count);
+            slot.client.push(elapsed.client.as_secs_f64() * 1e6 / count);
         }
     }
     Ok(slots)

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::marks::put;
+use super::marks::replace_between;
 use super::{Report, goals};
 use crate::Fault;
 use crate::block::BLOCKS;
@@ -28,7 +28,7 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
         for table in &report.tables {
             writeln!(tables, "{table}")?;
         }
-        text = put(&text, block, tables.trim_end())?;
+        text = replace_between(&text, block, tables.trim_end())?;
         for plot in &report.plots {
             fs::write(plots.join(&plot.file), plot.svg())?;
         }
@@ -42,13 +42,13 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     machines.push(format!(
         "The load average of the minute before the run was {load:.1}, caused by other programs."
     ));
-    text = put(&text, "machine", &machines.join("\n\n"))?;
+    text = replace_between(&text, "machine", &machines.join("\n\n"))?;
     let goals = goals::table(&options.out)?.to_string();
     // The section's heading already serves as its caption.
     let goals = goals
         .split_once("\n\n")
         .map_or(goals.as_str(), |(_, rows)| rows);
-    text = put(&text, "goals", goals.trim_end())?;
+    text = replace_between(&text, "goals", goals.trim_end())?;
     fs::write(&options.document, text)?;
     println!("written to {}", options.document.display());
     Ok(())
@@ -63,7 +63,7 @@ mod tests {
         let document = include_str!("../../../docs/performance.md");
         let names = BLOCKS.iter().map(|(name, _)| *name);
         for name in names.chain(["machine", "goals"]) {
-            assert!(put(document, name, "").is_ok(), "{name}");
+            assert!(replace_between(document, name, "").is_ok(), "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Fault;
 
 /// Replaces the text between the marks of this name.
-pub(crate) fn put(document: &str, name: &str, text: &str) -> Result<String, Fault> {
+pub(crate) fn replace_between(document: &str, name: &str, text: &str) -> Result<String, Fault> {
     let (begin, end) = (format!("<!-- bench: {name} -->"), "<!-- end -->");
     let (head, rest) = document
         .split_once(&begin)
@@ -22,11 +22,14 @@ mod tests {
     fn what_stands_between_two_marks_is_replaced_and_nothing_else() {
         let document =
             "a\n<!-- bench: x -->\nold\n<!-- end -->\nb\n<!-- bench: y -->\n<!-- end -->\n";
-        let once = put(document, "x", "new").expect("it has the mark");
+        let once = replace_between(document, "x", "new").expect("it has the mark");
         let expected =
             "a\n<!-- bench: x -->\n\nnew\n\n<!-- end -->\nb\n<!-- bench: y -->\n<!-- end -->\n";
         assert_eq!(once, expected);
-        assert_eq!(put(&once, "x", "new").expect("it has the mark"), once);
-        assert!(put(document, "z", "").is_err());
+        assert_eq!(
+            replace_between(&once, "x", "new").expect("it has the mark"),
+            once
+        );
+        assert!(replace_between(document, "z", "").is_err());
     }
 }

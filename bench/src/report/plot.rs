@@ -36,7 +36,7 @@ impl Plot {
         let top = self.from + ((self.top() - self.from) / step).ceil().max(1.0) * step;
         let height = |value: f64| BOTTOM - (value - self.from) / (top - self.from) * (BOTTOM - TOP);
         let gaps = float(self.places.len().max(2) - 1);
-        let place = |index: usize| LEFT + 25.0 + float(index) / gaps * (RIGHT - LEFT - 50.0);
+        let x_of = |index: usize| LEFT + 25.0 + float(index) / gaps * (RIGHT - LEFT - 50.0);
 
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -56,7 +56,7 @@ impl Plot {
             value += step;
         }
         for (index, name) in self.places.iter().enumerate() {
-            text(&mut svg, place(index), BOTTOM + 20.0, "middle", name);
+            text(&mut svg, x_of(index), BOTTOM + 20.0, "middle", name);
         }
         text(
             &mut svg,
@@ -72,7 +72,7 @@ impl Plot {
                 .iter()
                 .enumerate()
                 .filter(|(_, value)| value.is_finite())
-                .map(|(index, value)| (place(index), height(*value)))
+                .map(|(index, value)| (x_of(index), height(*value)))
                 .collect();
             let path: Vec<_> = points
                 .iter()

@@ -96,8 +96,8 @@ pub(crate) async fn post_escalation(
     let call = escalate::escalate(&app.pool, &key, &case, &officer, &reason);
     // A refusal for good says that it is a replay, as an escalation does.
     let done = call.replayable().await?;
-    let place = format!("/cases/{}/escalations/{}", done.case, done.number);
-    let location = [(header::LOCATION, place)];
+    let location = format!("/cases/{}/escalations/{}", done.case, done.number);
+    let location = [(header::LOCATION, location)];
     Ok((StatusCode::CREATED, location, done.map(Json)))
 }
 

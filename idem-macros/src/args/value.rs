@@ -18,7 +18,7 @@ pub(crate) struct Argument<'i> {
 }
 
 /// Where the key comes from.
-pub(crate) enum Key {
+pub(crate) enum KeyOption {
     /// `key = expr`: the value is a key.
     Given(Expr),
     /// `key = natural(a, b)`: the key is derived from its parts.
@@ -246,7 +246,7 @@ pub(crate) fn scope(at: &Argument<'_>) -> syn::Result<Expr> {
     Ok(expr)
 }
 
-pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
+pub(crate) fn key(at: &Argument<'_>) -> syn::Result<KeyOption> {
     let expr: Expr = at.parsed()?;
     if is_literal(&expr) {
         return Err(fault(
@@ -264,9 +264,9 @@ pub(crate) fn key(at: &Argument<'_>) -> syn::Result<Key> {
                     "a natural key needs at least one part: `key = natural(cmd.tenant, cmd.order)`",
                 ));
             }
-            Ok(Key::Natural(call.args.iter().cloned().collect()))
+            Ok(KeyOption::Natural(call.args.iter().cloned().collect()))
         }
-        _ => Ok(Key::Given(expr)),
+        _ => Ok(KeyOption::Given(expr)),
     }
 }
 

@@ -33,18 +33,18 @@ pub(super) fn body(
     let anchor = anchor(&result, &p);
     let source = signature::source(model);
     let underscored = allowance(&source);
-    let keys: Vec<_> = lent_keys(model, &p).collect();
+    let keys: Vec<_> = borrowed_keys(model, &p).collect();
     let owned = keys.iter().map(|key| &key.owned);
-    let lent = keys.iter().map(|key| &key.lent);
-    let arrival = quote_spanned!(mixed=> arrival.attempt().await);
+    let reborrow = keys.iter().map(|key| &key.reborrow);
+    let attempt_receiver = quote_spanned!(mixed=> attempt_receiver.attempt().await);
     // Underlined at the user's type, in case that is another `Attempt` than the library's.
     let held = Ends::of(attempt).open(&quote!(&held));
     let binding = match model.first.as_ref().map(|first| &*first.typed.pat) {
-        Some(Pat::Wild(_)) | None => quote_spanned!(mixed=> #arrival;),
+        Some(Pat::Wild(_)) | None => quote_spanned!(mixed=> #attempt_receiver;),
         Some(_) => {
             let ty: Type = syn::parse_quote!(&#attempt);
             let binding = binding(model, Some(&ty), &held);
-            quote_spanned!(mixed=> let held = #arrival; #binding)
+            quote_spanned!(mixed=> let held = #attempt_receiver; #binding)
         }
     };
     let user = user_block(item);
@@ -54,12 +54,12 @@ pub(super) fn body(
         let mut request = #p::Request::new(#operation);
         #request
         #underscored
-        let (call, arrival) = #p::leased(#source, request, contract);
+        let (call, attempt_receiver) = #p::leased(#source, request, contract);
         #(#owned)*
         let body = async move {
             #anchor
             #binding
-            #(#lent)*
+            #(#reborrow)*
             #user
         };
         return #p::run(call, body).await
@@ -81,23 +81,23 @@ pub(super) fn option(options: &Options, p: &TokenStream) -> Option<TokenStream> 
 
 /// A key that the handler takes by reference. The body owns it and borrows it under its own name
 /// and type.
-struct LentKey {
+struct BorrowedKey {
     owned: TokenStream,
-    lent: TokenStream,
+    reborrow: TokenStream,
 }
 
-fn lent_keys(model: &Model<'_>, p: &TokenStream) -> impl Iterator<Item = LentKey> {
+fn borrowed_keys(model: &Model<'_>, p: &TokenStream) -> impl Iterator<Item = BorrowedKey> {
     let keys = model.rest.iter().filter(|param| param.key.is_some());
     keys.enumerate()
-        .filter_map(move |(n, param)| lent_key(n, param, p))
+        .filter_map(move |(n, param)| borrowed_key(n, param, p))
 }
 
-fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
+fn borrowed_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<BorrowedKey> {
     let mixed = Span::mixed_site();
     let name = param.plain_name()?;
     let ty = types::bare(&param.typed.ty);
     let owned = format_ident!("key_{n}", span = mixed);
-    let (own, lend) = if let Type::Reference(_) = ty {
+    let (own, reference) = if let Type::Reference(_) = ty {
         (
             quote_spanned!(mixed=> #p::Clone::clone(#name)),
             quote_spanned!(mixed=> &#owned),
@@ -117,9 +117,9 @@ fn lent_key(n: usize, param: &Param<'_>, p: &TokenStream) -> Option<LentKey> {
     let underscored = allowance(name);
     let attrs = &param.typed.attrs;
     let pat = &param.typed.pat;
-    Some(LentKey {
+    Some(BorrowedKey {
         owned: quote_spanned!(mixed=> #(#cfgs)* #underscored let #owned = #own;),
         // The parameter was used already: it identified the call.
-        lent: quote!(#(#attrs)* #[allow(unused_variables, clippy::shadow_unrelated)] let #pat = #lend;),
+        reborrow: quote!(#(#attrs)* #[allow(unused_variables, clippy::shadow_unrelated)] let #pat = #reference;),
     })
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Faults};
 use crate::types;
 
 /// An enum without faults.
-pub(super) struct Plan<'i> {
+pub(super) struct FailurePlan<'i> {
     pub(super) permanent: Vec<Permanent<'i>>,
     pub(super) transient: Vec<&'i Ident>,
     pub(super) replayed: (&'i Ident, &'i Field),
@@ -27,7 +27,7 @@ pub(super) fn plan<'i>(
     input: &'i DeriveInput,
     attributes: &Attributes<'i>,
     faults: &mut Faults,
-) -> Option<Plan<'i>> {
+) -> Option<FailurePlan<'i>> {
     let runtime = attributes
         .runtime
         .value
@@ -60,7 +60,7 @@ pub(super) fn plan<'i>(
     if !attributes.unsure {
         missing(input, plan.0.is_empty(), plan.2.is_none(), faults);
     }
-    Some(Plan {
+    Some(FailurePlan {
         permanent: plan.0,
         transient: plan.1,
         replayed: plan

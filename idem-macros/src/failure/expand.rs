@@ -6,13 +6,13 @@ use syn::{
     DeriveInput, Fields, Generics, Ident, Index, Member, Type, WherePredicate, parse_quote_spanned,
 };
 
-use super::check::{Permanent, Plan};
+use super::check::{FailurePlan, Permanent};
 use crate::model::same;
 use crate::signature::Ends;
 
 pub(super) fn implementation(
     input: &DeriveInput,
-    plan: &Plan<'_>,
+    plan: &FailurePlan<'_>,
     runtime: &TokenStream,
 ) -> TokenStream {
     let mixed = Span::mixed_site();
@@ -232,7 +232,7 @@ fn resolved(name: &Ident) -> Ident {
 }
 
 /// Returns the generics, with the bounds of the fields that depend on a type parameter.
-fn bounded(input: &DeriveInput, plan: &Plan<'_>, p: &TokenStream) -> Generics {
+fn bounded(input: &DeriveInput, plan: &FailurePlan<'_>, p: &TokenStream) -> Generics {
     let mut generics = input.generics.clone();
     let names: Vec<&Ident> = input
         .generics

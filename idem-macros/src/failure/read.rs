@@ -108,11 +108,11 @@ impl<'i> Words<'i> {
     }
 }
 
-fn misplaced(at: &Argument<'_>, place: &str) -> syn::Error {
+fn misplaced(at: &Argument<'_>, location: &str) -> syn::Error {
     fault(
         Code::Misplaced,
         at.name,
-        format_args!("`{}` {place}: move it there", at.name),
+        format_args!("`{}` {location}: move it there", at.name),
     )
 }
 

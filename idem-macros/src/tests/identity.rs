@@ -73,7 +73,7 @@ fn a_receiver_is_compared_or_skipped_in_any_form() {
             "IDEM016",
             "write `skip(self)`",
         );
-        for told in [
+        for parameter in [
             "skip(self)",
             "skip(self, cmd)",
             "fingerprint = (self.id, cmd)",
@@ -83,7 +83,7 @@ fn a_receiver_is_compared_or_skipped_in_any_form() {
             "fingerprint = off",
             "fingerprint = off, skip(self)",
         ] {
-            accepts(&format!("{operation}, {told}"), &item);
+            accepts(&format!("{operation}, {parameter}"), &item);
         }
     }
     let free = item("", PLAIN, "");
@@ -113,7 +113,7 @@ fn a_parameter_of_the_function_is_compared_or_skipped_or_part_of_the_operation()
             "IDEM017",
             "an operation of its own",
         );
-        for told in [
+        for parameter in [
             ", skip(T)",
             ", skip(T, cmd)",
             ", operation = format!(\"pay-{T}\")",
@@ -123,7 +123,7 @@ fn a_parameter_of_the_function_is_compared_or_skipped_or_part_of_the_operation()
             ", fingerprint = cmd.id, skip(T)",
             ", fingerprint = off, skip(T)",
         ] {
-            accepts(told, &item);
+            accepts(parameter, &item);
         }
     }
 }
@@ -164,14 +164,14 @@ fn a_type_that_a_compared_value_is_of_needs_no_more() {
 fn an_argument_of_impl_trait_is_skipped_by_its_own_name() {
     let clock = format!("{PLAIN}, clock: Option<impl Clock>");
     accepts("", &item("", &clock, ""));
-    for told in [
+    for parameter in [
         ", skip(clock)",
         ", fingerprint = (cmd.id, clock.zone())",
         ", fingerprint = cmd.id, skip(clock)",
         ", fingerprint = off, skip(clock)",
         ", fingerprint = cmd.id, operation = clock.name()",
     ] {
-        accepts(told, &item("", &clock, ""));
+        accepts(parameter, &item("", &clock, ""));
     }
     for arguments in [", fingerprint = cmd.id", ", fingerprint = off"] {
         says(
@@ -204,13 +204,13 @@ fn a_set_without_an_order_is_not_compared() {
             "IDEM018",
             "sorted",
         );
-        for told in [
+        for parameter in [
             ", skip(tags)",
             ", fingerprint = off",
             ", fingerprint = cmd.id",
             ", fingerprint = (cmd.id, sorted(&tags))",
         ] {
-            accepts(told, &item);
+            accepts(parameter, &item);
         }
     }
     accepts(

@@ -154,11 +154,11 @@ impl Known<'_> {
 
     /// Checks a type or const parameter: two calls that differ only in it must be two operations.
     fn generic(&self, name: &Ident, faults: &mut Faults) {
-        let mut told = self.model.rest.iter().filter(|param| self.is_told(param));
+        let mut distinguished = self.model.rest.iter().filter(|param| self.is_told(param));
         if self.is_skipped(name)
             || self.is_used(name)
             || self.options.skip_is_faulty()
-            || told.any(|param| determines(&param.typed.ty, name))
+            || distinguished.any(|param| determines(&param.typed.ty, name))
             || self.is_database(name)
         {
             return;

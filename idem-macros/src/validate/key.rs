@@ -3,7 +3,7 @@
 use quote::ToTokens as _;
 use syn::{Expr, Ident};
 
-use super::Key;
+use super::KeyValue;
 use crate::args::{self, Options};
 use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
@@ -12,7 +12,7 @@ use crate::model::{Model, Param, same};
 use crate::types::{self, KeyShape};
 
 pub(super) struct Found<'i> {
-    pub(super) source: Key<'i>,
+    pub(super) source: KeyValue<'i>,
     /// The names that are not compared, because equal keys imply equal values.
     pub(super) leaves: Vec<&'i Ident>,
 }
@@ -36,19 +36,19 @@ pub(super) fn find<'i>(
 }
 
 fn from_option<'i>(
-    key: &'i args::Key,
+    key: &'i args::KeyOption,
     typed: &[&'i Param<'i>],
     options: &'i Options,
     faults: &mut Faults,
 ) -> Found<'i> {
     let (source, parts) = match key {
-        args::Key::Given(expr) => (Key::Given(expr), std::slice::from_ref(expr)),
-        args::Key::Natural(parts) => (Key::Natural(parts), parts.as_slice()),
+        args::KeyOption::Given(expr) => (KeyValue::Given(expr), std::slice::from_ref(expr)),
+        args::KeyOption::Natural(parts) => (KeyValue::Natural(parts), parts.as_slice()),
     };
     // A part of a natural key stays compared: its text in the key may carry less than its value.
     let mut leaves: Vec<&Ident> = match key {
-        args::Key::Given(expr) => plain_name(expr).into_iter().collect(),
-        args::Key::Natural(_) => Vec::new(),
+        args::KeyOption::Given(expr) => plain_name(expr).into_iter().collect(),
+        args::KeyOption::Natural(_) => Vec::new(),
     };
     let skip = options.skip.value.as_deref().unwrap_or_default();
     for name in typed.iter().flat_map(|param| param.names.iter().copied()) {
@@ -67,7 +67,7 @@ fn from_option<'i>(
             );
         }
     }
-    if let (Some(name), args::Key::Natural(_)) = (options.key_required.given_as(false), key) {
+    if let (Some(name), args::KeyOption::Natural(_)) = (options.key_required.given_as(false), key) {
         faults.push(
             Code::Contradiction,
             name,
@@ -135,7 +135,7 @@ fn from_parameter<'i>(
         );
     }
     Some(Found {
-        source: Key::Parameter(name),
+        source: KeyValue::Parameter(name),
         leaves: vec![name],
     })
 }

@@ -39,7 +39,7 @@ impl<T, E> Answer<T, E> {
     /// refusal `or()`.
     pub(crate) fn of(decision: Decision, or: impl FnOnce() -> Error) -> Self {
         match decision {
-            Decision::Run { .. } | Decision::TakeOver { .. } | Decision::Held { .. } => {
+            Decision::Run { .. } | Decision::TakeOver { .. } | Decision::AlreadyHeld { .. } => {
                 Self::Refused(or())
             }
             Decision::Lapse(record) => Self::Refused(unknown(&record)),

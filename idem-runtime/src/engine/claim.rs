@@ -8,15 +8,15 @@ use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::request::Request;
-use super::unit::{State, UNFIT_AT_MOST, Unit};
+use super::unit::{MAX_DIRTY_CONNECTIONS, State, Unit};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::{Decision, decide};
 use crate::policy::OnConflict;
 use crate::record::AttemptId;
 use crate::spec::Operation;
-use crate::store::running::Running;
-use crate::store::{Ask, Backend, Declined, Held, Seen, Session};
+use crate::store::running::RunningKey;
+use crate::store::{Backend, ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, Session};
 
 /// The right to run the body once, with the transaction to run it in.
 pub struct Claim<'u, DB: Backend> {
@@ -27,16 +27,21 @@ pub struct Claim<'u, DB: Backend> {
     /// The driver's transaction depth of `tx`.
     pub(super) depth: usize,
     /// The claim, or `None` for a call without a key.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldClaim>,
     /// The attempt of the reclaimable record that the new record replaces.
     pub(super) replaces: Option<AttemptId>,
     pub(super) attempt: i32,
-    pub(super) sheet: Sheet,
+    pub(super) request_snapshot: RequestSnapshot,
 }
 
 impl<'u, DB: Backend> Claim<'u, DB> {
     /// Creates a claim on a transaction just begun, with no key claimed yet.
-    fn on(tx: Transaction<'u, DB>, state: &'u mut State, own: bool, sheet: Sheet) -> Self {
+    fn on(
+        tx: Transaction<'u, DB>,
+        state: &'u mut State,
+        own: bool,
+        request_snapshot: RequestSnapshot,
+    ) -> Self {
         Self {
             depth: depth::<DB>(&tx),
             tx,
@@ -45,13 +50,13 @@ impl<'u, DB: Backend> Claim<'u, DB> {
             held: None,
             replaces: None,
             attempt: 1,
-            sheet,
+            request_snapshot,
         }
     }
 }
 
 /// What the record will hold of the request, fixed before the body runs.
-pub(super) struct Sheet {
+pub(super) struct RequestSnapshot {
     pub(super) operation: Operation,
     /// The operation's name in this call.
     pub(super) name: Cow<'static, str>,
@@ -59,12 +64,23 @@ pub(super) struct Sheet {
     pub(super) request: Option<Vec<u8>>,
 }
 
+impl RequestSnapshot {
+    fn of(request: &Request) -> Self {
+        Self {
+            operation: *request.operation(),
+            name: request.name().clone(),
+            fingerprint: request.fingerprint(),
+            request: request.recorded_request().map(<[u8]>::to_vec),
+        }
+    }
+}
+
 /// The result of one attempt to claim.
 #[expect(
     clippy::large_enum_variant,
     reason = "moved once, at once: a box would cost each run an allocation"
 )]
-pub(super) enum Attempt<'u, DB: Backend> {
+pub(super) enum ClaimOutcome<'u, DB: Backend> {
     Claimed(Claim<'u, DB>),
     Decided(Decision),
     /// Try again; the unit's state holds the pause before it.
@@ -72,121 +88,140 @@ pub(super) enum Attempt<'u, DB: Backend> {
 }
 
 /// Tries once to claim the key.
-pub(super) async fn attempt<'u, DB: Backend>(
+pub(super) async fn try_claim<'u, DB: Backend>(
     unit: &'u mut Unit<'_, DB>,
     request: &mut Request,
     recording: bool,
-) -> Result<Attempt<'u, DB>, Error> {
-    before(unit).await?;
+) -> Result<ClaimOutcome<'u, DB>, Error> {
+    recover(unit).await?;
     let identity = request.settle()?.cloned();
     let operation = *request.operation();
-    let patience = patience(&operation).filter(|_| identity.is_some());
-    let home = unit.pool().map(DB::home).transpose()?.unwrap_or_default();
-    unit.state.irreplaceable = home.ends_with_connections;
-    let declined = unit.state.declined.take();
+    let wait_limit = wait_limit(&operation).filter(|_| identity.is_some());
+    let pool_traits = unit
+        .pool()
+        .map(DB::pool_traits)
+        .transpose()?
+        .unwrap_or_default();
+    unit.state.irreplaceable = pool_traits.ends_with_connections;
+    let fused_fallback = unit.state.fused_fallback.take();
     let table = operation.table_name();
-    let known = &mut unit.state.mark;
-    let mut ask = identity.map(|identity| {
-        let mark = *known.get_or_insert_with(|| identity.mark(table));
-        Ask {
-            home,
-            declined,
-            ..Ask::marked(table, identity, mark)
+    let known = &mut unit.state.lock_key;
+    let mut claim_request = identity.map(|identity| {
+        let lock_key = *known.get_or_insert_with(|| identity.lock_key(table));
+        ClaimRequest {
+            pool_traits,
+            fused_fallback,
+            ..ClaimRequest::with_lock_key(table, identity, lock_key)
         }
     });
 
-    let (conn, state, pool) = unit.connect().await.map_err(DB::fold)?;
+    let (conn, state, pool) = unit.connect().await.map_err(DB::map_error)?;
     let pooled = pool.is_some();
-    if pooled && conn.has_transaction() && !rid::<DB>(conn, state).await? {
-        return Ok(Attempt::Again);
+    if pooled && conn.has_transaction() && !discard_dirty::<DB>(conn, state).await? {
+        return Ok(ClaimOutcome::Again);
     }
     let own = !conn.has_transaction();
     let mut running = None;
-    if own && let Some(ask) = &mut ask {
-        match DB::peek(conn, ask).await {
+    if own && let Some(claim_request) = &mut claim_request {
+        match DB::look_up_before_begin(conn, claim_request).await {
             Ok(None) => {}
-            Ok(Some(seen)) => {
-                ask.home.name = seen.home.clone().or(ask.home.name.take());
-                let (sighting, held) = seen.split(ask.clone());
-                match decide(sighting, request.question()) {
+            Ok(Some(found)) => {
+                claim_request.pool_traits.database_path = found
+                    .database_path
+                    .clone()
+                    .or(claim_request.pool_traits.database_path.take());
+                let (lookup, held) = found.split(claim_request.clone());
+                match decide(lookup, request.decide_input()) {
                     Decision::Run { replaces, .. } => {
-                        ask.met = replaces.is_some();
+                        claim_request.found_reclaimable = replaces.is_some();
                         running = held.running;
                     }
                     decision => {
-                        state.armed = false;
+                        state.close_on_drop = false;
                         return Ok(wait_or(decision, state, &operation));
                     }
                 }
             }
-            Err(error) if comes_again::<DB>(&error, own, state, patience) => {
-                return Ok(Attempt::Again);
+            Err(error) if tries_again::<DB>(&error, own, state, wait_limit) => {
+                return Ok(ClaimOutcome::Again);
             }
             Err(error) => return Err(error),
         }
     }
-    state.armed = own;
-    let sheet = Sheet {
-        operation,
-        name: request.name().clone(),
-        fingerprint: request.fingerprint(),
-        request: request.recorded_request().map(<[u8]>::to_vec),
-    };
-    if let Some(ask) = &ask
+    state.close_on_drop = own;
+    let request_snapshot = RequestSnapshot::of(request);
+    if let Some(claim_request) = &claim_request
         && own
         && pooled
-        && ask.home.fuses
-        && matches!(declined, None | Some(Declined::Unprepared))
+        && claim_request.pool_traits.fuses
+        && matches!(fused_fallback, None | Some(FusedFallback::Unprepared))
     {
-        return match DB::open_fresh(conn, ask, recording).await {
-            Ok((tx, held)) => Ok(Attempt::Claimed(Claim {
+        return match DB::open_fresh(conn, claim_request, recording).await {
+            Ok((tx, held)) => Ok(ClaimOutcome::Claimed(Claim {
                 held: Some(held),
-                ..Claim::on(tx, state, own, sheet)
+                ..Claim::on(tx, state, own, request_snapshot)
             })),
             // The connection is closed on drop until the transaction begun on it has ended; the
             // next attempt does that first.
             Err(Ok(again)) => {
-                state.declined = Some(next_decline(declined, again));
-                Ok(Attempt::Again)
+                state.fused_fallback = Some(next_fallback(fused_fallback, again));
+                Ok(ClaimOutcome::Again)
             }
             Err(Err(error)) => Err(error),
         };
     }
-    let begun = match (&ask, own) {
-        (Some(ask), true) => DB::open(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
-        (None, true) => DB::open_plain(conn).await.map(|tx| (tx, None)),
-        (Some(ask), false) => DB::join(conn, ask).await.map(|(tx, seen)| (tx, Some(seen))),
-        (None, false) => DB::savepoint(conn).await.map(|tx| (tx, None)),
-    };
-    let (tx, seen) = match begun {
+    let begun = begin_unit::<DB>(conn, claim_request.as_ref(), own).await;
+    let (tx, found) = match begun {
         Ok(begun) => begun,
-        Err(error) if own && comes_again::<DB>(&error, own, state, patience) => {
-            state.unclear = true;
-            return Ok(Attempt::Again);
+        Err(error) if own && tries_again::<DB>(&error, own, state, wait_limit) => {
+            state.begin_unresolved = true;
+            return Ok(ClaimOutcome::Again);
         }
         Err(error) if own && !pooled => {
             // The connection belongs to the caller: the next attempt ends the transaction on it
             // before it returns the error.
-            state.unclear = true;
+            state.begin_unresolved = true;
             state.failed = Some(error);
-            return Ok(Attempt::Again);
+            return Ok(ClaimOutcome::Again);
         }
         Err(error) => return Err(error),
     };
-    state.armed = own && pooled;
+    state.close_on_drop = own && pooled;
 
-    let claim = Claim::on(tx, state, own, sheet);
-    match ask.zip(seen) {
-        Some((ask, seen)) => look_and_decide(claim, ask, seen, running, request, recording).await,
-        None => Ok(Attempt::Claimed(claim)),
+    let claim = Claim::on(tx, state, own, request_snapshot);
+    match claim_request.zip(found) {
+        Some((claim_request, found)) => {
+            look_and_decide(claim, claim_request, found, running, request, recording).await
+        }
+        None => Ok(ClaimOutcome::Claimed(claim)),
     }
 }
 
+/// Begins the unit of work, and claims in it if the call has a key.
+async fn begin_unit<'c, DB: Backend>(
+    conn: &'c mut DB::Connection,
+    claim_request: Option<&ClaimRequest>,
+    own: bool,
+) -> Result<(Transaction<'c, DB>, Option<Result<ClaimLookup, Error>>), Error> {
+    Ok(match (claim_request, own) {
+        (Some(claim_request), true) => {
+            let (tx, found) = DB::open(conn, claim_request).await?;
+            (tx, Some(found))
+        }
+        (None, true) => (DB::open_plain(conn).await?, None),
+        (Some(claim_request), false) => {
+            let (tx, found) = DB::join(conn, claim_request).await?;
+            (tx, Some(found))
+        }
+        (None, false) => (DB::join_plain(conn).await?, None),
+    })
+}
+
 /// Returns why the next attempt must not begin and claim in one message.
-fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
+fn next_fallback(before: Option<FusedFallback>, now: FusedFallback) -> FusedFallback {
     match now {
         // A connection that does not know a statement after it was prepared there never will.
-        Declined::Unprepared if before.is_some() => Declined::Unfit,
+        FusedFallback::Unprepared if before.is_some() => FusedFallback::Unfit,
         now => now,
     }
 }
@@ -194,35 +229,35 @@ fn next_decline(before: Option<Declined>, now: Declined) -> Declined {
 /// Decides inside the transaction and prepares for the body.
 async fn look_and_decide<'u, DB: Backend>(
     mut claim: Claim<'u, DB>,
-    ask: Ask,
-    seen: Result<Seen, Error>,
-    running: Option<Running>,
+    claim_request: ClaimRequest,
+    found: Result<ClaimLookup, Error>,
+    running: Option<RunningKey>,
     request: &Request,
     recording: bool,
-) -> Result<Attempt<'u, DB>, Error> {
-    let operation = claim.sheet.operation;
-    let seen = match seen {
-        Ok(seen) => seen,
+) -> Result<ClaimOutcome<'u, DB>, Error> {
+    let operation = claim.request_snapshot.operation;
+    let found = match found {
+        Ok(found) => found,
         Err(error) => {
             roll_back(claim.tx, claim.state).await;
             // The body has not run, so the whole call may start again.
-            let patience = patience(&operation);
-            return if comes_again::<DB>(&error, claim.own, claim.state, patience) {
-                Ok(Attempt::Again)
+            let wait_limit = wait_limit(&operation);
+            return if tries_again::<DB>(&error, claim.own, claim.state, wait_limit) {
+                Ok(ClaimOutcome::Again)
             } else {
                 Err(error)
             };
         }
     };
-    let (sighting, mut held) = seen.split(ask);
+    let (lookup, mut held) = found.split(claim_request);
     held.running = held.running.or(running);
-    let decision = match decide(sighting, request.question()) {
+    let decision = match decide(lookup, request.decide_input()) {
         Decision::Run { replaces, attempt } => {
             match prepare(&mut *claim.tx, &held, recording).await {
                 Ok(()) => {
                     (claim.replaces, claim.attempt) = (replaces, attempt);
                     claim.held = Some(held);
-                    return Ok(Attempt::Claimed(claim));
+                    return Ok(ClaimOutcome::Claimed(claim));
                 }
                 Err(refusal @ Error::InFlight { .. }) => Decision::Refuse(refusal),
                 Err(error) => {
@@ -238,7 +273,7 @@ async fn look_and_decide<'u, DB: Backend>(
 }
 
 /// Returns how long a call waits for the running attempt, or `None` if it does not wait.
-fn patience(operation: &Operation) -> Option<Duration> {
+fn wait_limit(operation: &Operation) -> Option<Duration> {
     match operation.policy().on_conflict {
         OnConflict::Wait(wait) => Some(wait),
         OnConflict::Reject => None,
@@ -248,32 +283,35 @@ fn patience(operation: &Operation) -> Option<Duration> {
 /// Returns whether to try again after an error at the start of a unit of work, and sets the pause.
 /// A call with `on_conflict = "wait"` also waits while the database is busy: the record of its key
 /// may be locked by an open transaction of another caller.
-fn comes_again<DB: Backend>(
+fn tries_again<DB: Backend>(
     error: &Error,
     own: bool,
     state: &mut State,
-    patience: Option<Duration>,
+    wait_limit: Option<Duration>,
 ) -> bool {
     if matches!(error, Error::StatementsLost(_)) {
         // The body has not run, and the next attempt prepares the statements again.
-        return !mem::replace(&mut state.renewed, true);
+        return !mem::replace(&mut state.statements_prepared_anew, true);
     }
     if DB::is_momentary(error) {
         // After this error the caller's own transaction may be rolled back, so only a transaction
         // of the library's is retried.
-        return own && (state.hold_on() || patience.is_some_and(|wait| state.wait(wait)));
+        return own && (state.retry_lock() || wait_limit.is_some_and(|wait| state.wait(wait)));
     }
-    matches!(error, Error::Busy(_)) && patience.is_some_and(|wait| state.wait(wait))
+    matches!(error, Error::Busy(_)) && wait_limit.is_some_and(|wait| state.wait(wait))
 }
 
 /// Handles a pooled connection that is inside a transaction which other code left open. If the call
 /// joined that transaction, it would return a result that is never committed. Returns whether the
 /// connection is usable now; if not, it is closed and the next attempt takes another.
-async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Result<bool, Error> {
+async fn discard_dirty<DB: Backend>(
+    conn: &mut DB::Connection,
+    state: &mut State,
+) -> Result<bool, Error> {
     if !state.irreplaceable {
-        state.armed = true;
-        state.unfit += 1;
-        if state.unfit > UNFIT_AT_MOST {
+        state.close_on_drop = true;
+        state.dirty_connections += 1;
+        if state.dirty_connections > MAX_DIRTY_CONNECTIONS {
             // The pool creates its connections inside a transaction (`after_connect`): the next
             // connection would be the same.
             return Err(Error::AlreadyInTransaction);
@@ -290,41 +328,41 @@ async fn rid<DB: Backend>(conn: &mut DB::Connection, state: &mut State) -> Resul
 
 /// Finishes the previous attempt: ends a transaction left on the connection, returns a stored
 /// error, or waits without a connection.
-async fn before<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
-    if unit.state.unclear {
-        let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
+async fn recover<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
+    if unit.state.begin_unresolved {
+        let (conn, ..) = unit.connect().await.map_err(DB::map_error)?;
         DB::clear(conn).await;
-        unit.state.unclear = false;
-        unit.state.armed = false;
+        unit.state.begin_unresolved = false;
+        unit.state.close_on_drop = false;
     }
     if let Some(error) = unit.state.failed.take() {
         return Err(error);
     }
     if let Some(pause) = unit.state.pause.take() {
-        unit.part();
+        unit.release_connection();
         tokio::time::sleep(pause).await;
     }
     Ok(())
 }
 
 /// Verifies the table if needed and sets the savepoint before the body.
-async fn prepare<S: Session>(conn: &mut S, held: &Held, recording: bool) -> Result<(), Error> {
+async fn prepare<S: Session>(conn: &mut S, held: &HeldClaim, recording: bool) -> Result<(), Error> {
     if !held.verified {
         conn.verify(held).await?;
     }
-    conn.mark(held, recording).await
+    conn.set_savepoint(held, recording).await
 }
 
 fn wait_or<'u, DB: Backend>(
     decision: Decision,
     state: &mut State,
     operation: &Operation,
-) -> Attempt<'u, DB> {
+) -> ClaimOutcome<'u, DB> {
     match (&decision, operation.policy().on_conflict) {
         (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(wait)) if state.wait(wait) => {
-            Attempt::Again
+            ClaimOutcome::Again
         }
-        _ => Attempt::Decided(decision),
+        _ => ClaimOutcome::Decided(decision),
     }
 }
 
@@ -340,7 +378,7 @@ pub(super) async fn roll_back<DB: Backend>(tx: Transaction<'_, DB>, state: &mut 
     let outermost = depth::<DB>(&tx) <= 1;
     let rolled_back = DB::roll_back(tx).await.is_ok();
     if rolled_back && outermost {
-        state.armed = false;
+        state.close_on_drop = false;
     }
     rolled_back
 }

@@ -85,7 +85,7 @@ pub struct Contract<T, E> {
     write: Writes<T>,
     read: Reads<T>,
     lift: Lifts<E>,
-    failures: Option<Failures<E>>,
+    failures: Option<FailureCodec<E>>,
 }
 
 // By hand: a derive would require `T: Clone` and `E: Clone`.
@@ -102,19 +102,19 @@ type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
 type Lifts<E> = fn(Error) -> E;
 
 /// The conversions of a permanent failure, and the check that it is rebuilt as the same failure.
-pub struct Failures<E> {
+pub struct FailureCodec<E> {
     to_failure: fn(&E) -> Option<StoredFailure>,
     from_failure: fn(StoredFailure) -> E,
     comes_back_as: fn(&E, &E) -> bool,
 }
 
-impl<E> Clone for Failures<E> {
+impl<E> Clone for FailureCodec<E> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Failures<E> {}
+impl<E> Copy for FailureCodec<E> {}
 
 /// Returns the encoder of the result type, which the compiler infers.
 pub fn writes<T: RecordWrite>() -> Writes<T> {
@@ -132,8 +132,8 @@ pub fn lifts<E: HandlerError>() -> Lifts<E> {
 }
 
 /// Returns the conversions that `failures = "record"` needs.
-pub fn failures<E: Failure>() -> Failures<E> {
-    Failures {
+pub fn failures<E: Failure>() -> FailureCodec<E> {
+    FailureCodec {
         to_failure: E::to_failure,
         from_failure: E::from_failure,
         comes_back_as: E::comes_back_as,
@@ -153,7 +153,7 @@ pub fn contract<T, E>(write: Writes<T>, read: Reads<T>, lift: Lifts<E>) -> Contr
 impl<T, E> Contract<T, E> {
     /// Records permanent failures as well.
     #[must_use]
-    pub fn recording(mut self, failures: Failures<E>) -> Self {
+    pub fn recording(mut self, failures: FailureCodec<E>) -> Self {
         self.failures = Some(failures);
         self
     }
@@ -170,7 +170,7 @@ impl<T, E> Contract<T, E> {
     /// bytes and the decoded value, which every caller gets.
     pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<(Vec<u8>, T), Error> {
         let bytes = (self.write)(value, operation)?;
-        let back = payload::prove(operation, &bytes, self.read, self.write)?;
+        let back = payload::check_round_trip(operation, &bytes, self.read, self.write)?;
         Ok((bytes, back))
     }
 
@@ -205,7 +205,7 @@ impl<T, E> Contract<T, E> {
     }
 }
 
-impl<E> Failures<E> {
+impl<E> FailureCodec<E> {
     fn encode(
         self,
         operation: &str,

@@ -9,35 +9,37 @@ use super::contract::Contract;
 use super::unit::State;
 use crate::error::Error;
 use crate::record::Status;
-use crate::store::{self, Ask, Backend, CommitError, Entry, Sealed, Written};
+use crate::store::{
+    self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, Written,
+};
 
 /// How a claim ended.
 pub(super) enum Ending<T, E> {
     Answered(Answer<T, E>),
     /// Another attempt's record made the INSERT fail; this attempt is rolled back. `refusal` is the
     /// database's error if it may have another cause; it is the answer if no such record exists.
-    Rival {
-        ask: Ask,
+    Conflict {
+        claim_request: ClaimRequest,
         snapshot: bool,
         refusal: Option<Error>,
     },
-    /// The record was refused; this attempt is rolled back. `sealed` is set if COMMIT was in the
+    /// The record was refused; this attempt is rolled back. `outcome` is set if COMMIT was in the
     /// same message.
     Refused {
-        ask: Ask,
+        claim_request: ClaimRequest,
         refusal: Error,
-        sealed: bool,
+        with_commit: bool,
         answer: Answer<T, E>,
     },
     /// The body failed while it read from a snapshot older than the lock: a competing attempt may
     /// have committed since.
     FailedInSnapshot {
-        ask: Ask,
+        claim_request: ClaimRequest,
         error: E,
     },
     /// COMMIT was sent and its answer was lost. `answer` is right if the COMMIT was executed.
     Ambiguous {
-        ask: Option<Ask>,
+        claim_request: Option<ClaimRequest>,
         lost: sqlx::Error,
         answer: Answer<T, E>,
     },
@@ -50,20 +52,20 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
     if !is_innermost(&mut claim).await {
-        return undo(claim, Answer::Refused(Error::TransactionEnded)).await;
+        return roll_back_and_answer(claim, Answer::Refused(Error::TransactionEnded)).await;
     }
     if claim.held.is_none() {
-        if let Err(refusal) = DB::prove(&mut claim.tx).await {
-            return undo(claim, Answer::Refused(refusal)).await;
+        if let Err(refusal) = DB::check_transaction(&mut claim.tx).await {
+            return roll_back_and_answer(claim, Answer::Refused(refusal)).await;
         }
         let Claim { tx, state, own, .. } = claim;
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }
-    match contract.encode(&claim.sheet.name, &value) {
+    match contract.encode(&claim.request_snapshot.name, &value) {
         Ok((bytes, value)) => {
             record(claim, Status::Completed, &bytes, Answer::Executed(value)).await
         }
-        Err(refusal) => undo(claim, Answer::Refused(refusal)).await,
+        Err(refusal) => roll_back_and_answer(claim, Answer::Refused(refusal)).await,
     }
 }
 
@@ -75,36 +77,39 @@ pub(super) async fn failed<DB: Backend, T, E>(
 ) -> Ending<T, E> {
     // Transactions that the body left open are rolled back with it.
     is_innermost(&mut claim).await;
-    let name = &claim.sheet.name;
+    let name = &claim.request_snapshot.name;
     let held = claim.held.as_ref();
     match held.and_then(|_| contract.encode_failure(name, &error)) {
         Some(Ok((bytes, error))) => {
             let answer = Answer::FailureRecorded(error);
             return record(claim, Status::Failed, &bytes, answer).await;
         }
-        Some(Err(refusal)) => return undo(claim, Answer::Refused(refusal)).await,
+        Some(Err(refusal)) => return roll_back_and_answer(claim, Answer::Refused(refusal)).await,
         None => {}
     }
     let ended = match &claim.held {
         Some(held) => DB::has_ended(&mut claim.tx, held).await,
         None => Ok(false),
     };
-    claim.state.out_of_step |= ended.is_err();
+    claim.state.out_of_sync |= ended.is_err();
     roll_back(claim.tx, claim.state).await;
     if let Ok(true) = ended {
         return Ending::Answered(Answer::Refused(Error::TransactionEnded));
     }
     match claim.held {
         Some(held) if claim.own && held.snapshot => Ending::FailedInSnapshot {
-            ask: held.ask,
+            claim_request: held.request,
             error,
         },
         _ => Ending::Answered(Answer::Failed(error)),
     }
 }
 
-async fn undo<DB: Backend, T, E>(claim: Claim<'_, DB>, answer: Answer<T, E>) -> Ending<T, E> {
-    claim.state.out_of_step |= matches!(answer, Answer::Refused(Error::StatementUnfinished(_)));
+async fn roll_back_and_answer<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    claim.state.out_of_sync |= matches!(answer, Answer::Refused(Error::StatementUnfinished(_)));
     roll_back(claim.tx, claim.state).await;
     Ending::Answered(answer)
 }
@@ -118,7 +123,7 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
     while depth::<DB>(&claim.tx) > claim.depth {
         innermost = false;
         if !DB::reopen(&mut claim.tx).await {
-            claim.state.out_of_step = true;
+            claim.state.out_of_sync = true;
             break;
         }
         if DB::TransactionManager::rollback(&mut claim.tx)
@@ -134,9 +139,9 @@ async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
 
 /// Rolls back the writes of a body. Returns whether the rollback succeeded.
 async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
-    state.unproven = true;
-    if state.out_of_step || !DB::reopen(&mut tx).await {
-        state.out_of_step = true;
+    state.sync_unchecked = true;
+    if state.out_of_sync || !DB::reopen(&mut tx).await {
+        state.out_of_sync = true;
         return false;
     }
     claim::roll_back(tx, state).await
@@ -156,57 +161,65 @@ async fn record<DB: Backend, T, E>(
         held: Some(held),
         replaces,
         attempt,
-        sheet,
+        request_snapshot,
         ..
     } = claim
     else {
         return Ending::Answered(answer);
     };
     let failed = status == Status::Failed;
-    let retention = sheet.operation.policy().retention.as_micros();
-    let entry = Entry {
+    let body_writes = if failed {
+        BodyWrites::Discard
+    } else {
+        BodyWrites::Keep
+    };
+    let retention = request_snapshot.operation.policy().retention.as_micros();
+    let record = NewRecord {
         status,
-        operation: &sheet.name,
-        fingerprint: sheet.fingerprint,
-        request: sheet.request.as_deref(),
+        operation: &request_snapshot.name,
+        fingerprint: request_snapshot.fingerprint,
+        request: request_snapshot.request.as_deref(),
         result: (!failed).then_some(payload),
         failure: failed.then_some(payload),
         retention: i64::try_from(retention).unwrap_or(i64::MAX),
         replaces,
         attempt,
     };
-    let sealed = if own {
-        DB::seal(tx, &held, &entry, failed).await
+    let outcome = if own {
+        DB::finish(tx, &held, &record, body_writes).await
     } else {
-        match store::write(&mut *tx, &held, &entry, failed).await {
-            Ok(Written::Done) => return commit(tx, state, own, Some(held.ask), answer).await,
-            Ok(Written::Rival) => Sealed::Rival(tx),
-            Err(error) => Sealed::Refused(tx, error),
+        match store::write(&mut *tx, &held, &record, body_writes).await {
+            Ok(Written::Done) => return commit(tx, state, own, Some(held.request), answer).await,
+            Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
+            Err(error) => FinishOutcome::Refused(tx, error),
         }
     };
-    state.out_of_step |= matches!(sealed, Sealed::Refused(_, Error::StatementUnfinished(_)));
-    match sealed {
-        Sealed::Committed => {
-            state.armed = false;
+    state.out_of_sync |= matches!(
+        outcome,
+        FinishOutcome::Refused(_, Error::StatementUnfinished(_))
+    );
+    match outcome {
+        FinishOutcome::Committed => {
+            state.close_on_drop = false;
             Ending::Answered(answer)
         }
-        Sealed::Rival(tx) => {
+        FinishOutcome::Conflict(tx) => {
             roll_back(tx, state).await;
-            Ending::Rival {
+            Ending::Conflict {
                 snapshot: held.snapshot,
-                ask: held.ask,
+                claim_request: held.request,
                 refusal: None,
             }
         }
-        Sealed::Refused(tx, refusal) if DB::may_be_rivals(&refusal) => {
+        FinishOutcome::Refused(tx, refusal) if DB::may_be_conflict(&refusal) => {
             roll_back(tx, state).await;
-            Ending::Rival {
+            Ending::Conflict {
                 snapshot: held.snapshot,
-                ask: held.ask,
+                claim_request: held.request,
                 refusal: Some(refusal),
             }
         }
-        Sealed::Refused(tx, refusal) => {
+        FinishOutcome::Refused(tx, refusal) => {
             let rolled_back = roll_back(tx, state).await;
             let refusal = match refusal {
                 // The savepoint no longer exists, because the body ended the caller's transaction.
@@ -214,13 +227,13 @@ async fn record<DB: Backend, T, E>(
                 refusal => refusal,
             };
             Ending::Refused {
-                sealed: own && held.fused,
-                ask: held.ask,
+                with_commit: own && held.fused,
+                claim_request: held.request,
                 refusal,
                 answer,
             }
         }
-        Sealed::Failed(error) => not_committed(error, Some(held.ask), answer),
+        FinishOutcome::Failed(error) => not_committed(error, Some(held.request), answer),
     }
 }
 
@@ -229,7 +242,7 @@ async fn commit<DB: Backend, T, E>(
     mut tx: Transaction<'_, DB>,
     state: &mut State,
     own: bool,
-    ask: Option<Ask>,
+    claim_request: Option<ClaimRequest>,
     answer: Answer<T, E>,
 ) -> Ending<T, E> {
     let committed = if own {
@@ -243,20 +256,28 @@ async fn commit<DB: Backend, T, E>(
     } else {
         tx.commit()
             .await
-            .map_err(|error| CommitError::RolledBack(DB::fold(error)))
+            .map_err(|error| CommitError::RolledBack(DB::map_error(error)))
     };
     match committed {
         Ok(()) => {
-            state.armed = false;
+            state.close_on_drop = false;
             Ending::Answered(answer)
         }
-        Err(error) => not_committed(error, ask, answer),
+        Err(error) => not_committed(error, claim_request, answer),
     }
 }
 
-fn not_committed<T, E>(error: CommitError, ask: Option<Ask>, answer: Answer<T, E>) -> Ending<T, E> {
+fn not_committed<T, E>(
+    error: CommitError,
+    claim_request: Option<ClaimRequest>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
     match error {
         CommitError::RolledBack(error) => Ending::Answered(Answer::Refused(error)),
-        CommitError::Ambiguous(lost) => Ending::Ambiguous { ask, lost, answer },
+        CommitError::Ambiguous(lost) => Ending::Ambiguous {
+            claim_request,
+            lost,
+            answer,
+        },
     }
 }

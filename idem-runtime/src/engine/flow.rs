@@ -13,7 +13,7 @@
 use sqlx::Transaction;
 
 use super::answer::Answer;
-use super::claim::{Attempt, attempt};
+use super::claim::{ClaimOutcome, try_claim};
 use super::contract::Contract;
 use super::ending::{self, Ending};
 use super::request::Request;
@@ -46,13 +46,15 @@ pub async fn claim<'u, DB: Backend, T, E>(
     contract: &Contract<T, E>,
 ) -> Step<'u, DB, T, E> {
     request.begun(unit.state.waits);
-    let answer: Answer<T, E> = match attempt(unit, request, contract.records_failures()).await {
-        Ok(Attempt::Claimed(claim)) => return Step::Run(claim),
-        Ok(Attempt::Again) => return Step::Again,
-        Ok(Attempt::Decided(decision)) => Answer::of(decision, || Error::FreshTransactionNeeded),
+    let answer: Answer<T, E> = match try_claim(unit, request, contract.records_failures()).await {
+        Ok(ClaimOutcome::Claimed(claim)) => return Step::Run(claim),
+        Ok(ClaimOutcome::Again) => return Step::Again,
+        Ok(ClaimOutcome::Decided(decision)) => {
+            Answer::of(decision, || Error::FreshTransactionNeeded)
+        }
         Err(error) => Answer::Refused(error),
     };
-    Step::Done(told(request, answer, contract))
+    Step::Done(emit_and_answer(request, answer, contract))
 }
 
 /// Returns the transaction that the body uses.
@@ -85,58 +87,68 @@ pub async fn settle<DB: Backend, T, E>(
     mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
-    let in_step = resolve::in_step(&mut unit).await;
+    let in_sync = resolve::in_sync(&mut unit).await;
     let answer = match finished.0 {
-        Ending::Answered(Answer::Refused(refusal)) if !in_step => {
-            Answer::Refused(resolve::out_of_step_at(refusal))
+        Ending::Answered(Answer::Refused(refusal)) if !in_sync => {
+            Answer::Refused(resolve::out_of_sync_at(refusal))
         }
         Ending::Answered(Answer::Refused(refusal)) => {
             Answer::Refused(resolve::behind_body(refusal))
         }
         Ending::Answered(answer) => answer,
-        Ending::Rival {
-            ask,
+        Ending::Conflict {
+            claim_request,
             snapshot,
             refusal,
-        } => resolve::rival(&mut unit, &request, &ask, snapshot, refusal).await,
+        } => resolve::after_conflict(&mut unit, &request, &claim_request, snapshot, refusal).await,
         Ending::Refused {
-            ask,
-            sealed: true,
+            claim_request,
+            with_commit: true,
             answer,
             ..
-        } if !in_step => {
-            resolve::lost_commit(&mut unit, &request, &ask, resolve::out_of_step(), answer).await
+        } if !in_sync => {
+            resolve::lost_commit(
+                &mut unit,
+                &request,
+                &claim_request,
+                resolve::out_of_sync(),
+                answer,
+            )
+            .await
         }
-        Ending::Refused { refusal, .. } if !in_step => {
-            Answer::Refused(resolve::out_of_step_at(refusal))
+        Ending::Refused { refusal, .. } if !in_sync => {
+            Answer::Refused(resolve::out_of_sync_at(refusal))
         }
         Ending::Refused { refusal, .. } => Answer::Refused(resolve::behind_body(refusal)),
-        Ending::FailedInSnapshot { ask, error } => {
-            resolve::after_failure(&mut unit, &request, &ask, error).await
-        }
+        Ending::FailedInSnapshot {
+            claim_request,
+            error,
+        } => resolve::after_failure(&mut unit, &request, &claim_request, error).await,
         Ending::Ambiguous {
-            ask: Some(ask),
+            claim_request: Some(claim_request),
             lost,
             answer,
-        } => resolve::lost_commit(&mut unit, &request, &ask, lost, answer).await,
+        } => resolve::lost_commit(&mut unit, &request, &claim_request, lost, answer).await,
         Ending::Ambiguous {
-            ask: None, lost, ..
+            claim_request: None,
+            lost,
+            ..
         } => Answer::Refused(Error::CommitUnknown(lost.into())),
     };
     if let Answer::Refused(Error::TransactionEnded) = &answer {
         // Its body has left the session in a state that nobody knows: another database, a lock on all tables.
-        unit.state.armed = true;
+        unit.state.close_on_drop = true;
     }
-    told(&mut request, answer, contract)
+    emit_and_answer(&mut request, answer, contract)
 }
 
 /// Emits the call's event and returns its answer.
-fn told<T, E>(
+fn emit_and_answer<T, E>(
     request: &mut Request,
     answer: Answer<T, E>,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
     let answer = answer.read(contract);
-    request.tell(answer.outcome(), answer.record(), answer.refusal());
+    request.emit(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(contract)
 }

@@ -5,7 +5,7 @@ mod claim;
 pub(crate) mod contract;
 mod ending;
 pub(crate) mod flow;
-pub(crate) mod lent;
+pub(crate) mod pooled_conn;
 pub(crate) mod request;
 mod resolve;
 mod run;

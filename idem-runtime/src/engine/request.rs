@@ -7,7 +7,7 @@ use crate::error::{Error, Field, Invalid};
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
-use crate::outcome::Question;
+use crate::outcome::DecideInput;
 use crate::record::{Record, stored_request};
 use crate::spec::Operation;
 use crate::telemetry::{Call, PANICKED};
@@ -51,7 +51,7 @@ pub struct Request {
     fingerprint: Option<Fingerprint>,
     started: Instant,
     /// Whether the call has begun and its event was not emitted yet.
-    untold: bool,
+    event_due: bool,
     waits: u32,
 }
 
@@ -70,7 +70,7 @@ impl Request {
             canonical: None,
             fingerprint: None,
             started: Instant::now(),
-            untold: false,
+            event_due: false,
             waits: 0,
         }
     }
@@ -85,7 +85,7 @@ impl Request {
         call.key(key);
         // Only the hash of the key is needed; further faults are ignored.
         let _ = call.settle();
-        call.tell("refused", None, Some(&refusal));
+        call.emit("refused", None, Some(&refusal));
         refusal
     }
 
@@ -202,18 +202,18 @@ impl Request {
     /// Starts the call: if it is dropped before another outcome is emitted, the event says
     /// `dropped` or `panicked`.
     pub(crate) fn begun(&mut self, waits: u32) {
-        self.untold = true;
+        self.event_due = true;
         self.waits = waits;
     }
 
     /// Emits the call's event.
-    pub(crate) fn tell(
+    pub(crate) fn emit(
         &mut self,
         outcome: &'static str,
         record: Option<&Record>,
         refusal: Option<&Error>,
     ) {
-        self.untold = false;
+        self.event_due = false;
         Call {
             operation: self.operation(),
             name: &self.name,
@@ -257,23 +257,23 @@ impl Request {
         canonical.map(|canonical| stored_request(canonical, limit))
     }
 
-    pub(crate) fn question(&self) -> Question<'_> {
-        Question {
+    pub(crate) fn decide_input(&self) -> DecideInput<'_> {
+        DecideInput {
             namespace: self.operation.namespace(),
             operation: &self.name,
             request: self.canonical.as_deref(),
             fingerprint: self.fingerprint,
             expiry: self.operation.policy().expiry,
-            lessee: None,
+            lease_holder: None,
         }
     }
 }
 
 impl Drop for Request {
     fn drop(&mut self) {
-        if self.untold {
+        if self.event_due {
             let panicked = std::thread::panicking();
-            self.tell(if panicked { PANICKED } else { "dropped" }, None, None);
+            self.emit(if panicked { PANICKED } else { "dropped" }, None, None);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::source::From;
 use super::unit::{Unit, pause};
 use crate::error::Error;
 use crate::outcome::{Decision, decide};
-use crate::store::{Ask, Backend, Seen, Session};
+use crate::store::{Backend, ClaimLookup, ClaimRequest, Session};
 
 /// How long the library looks for the outcome of a lost COMMIT before it returns
 /// [`Error::CommitUnknown`]: 5 seconds.
@@ -20,8 +20,8 @@ pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns whether the connection's answers still match its statements after a body. If they do
 /// not, a pooled connection is closed, and the session of the caller's own connection is ended.
-pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
-    if !mem::take(&mut unit.state.unproven) {
+pub(super) async fn in_sync<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
+    if !mem::take(&mut unit.state.sync_unchecked) {
         return true;
     }
     let borrowed = matches!(unit.source.0, From::Connection(_));
@@ -29,19 +29,19 @@ pub(super) async fn in_step<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
         return true;
     };
     // If the call is dropped here, the connection is closed.
-    let armed = mem::replace(&mut state.armed, true);
-    let in_step = !mem::take(&mut state.out_of_step) && DB::is_in_step(conn).await;
-    if in_step {
-        state.armed = armed;
+    let close_on_drop = mem::replace(&mut state.close_on_drop, true);
+    let in_sync = !mem::take(&mut state.out_of_sync) && DB::is_in_sync(conn).await;
+    if in_sync {
+        state.close_on_drop = close_on_drop;
     } else if borrowed {
         DB::hang_up(conn).await;
     }
-    in_step
+    in_sync
 }
 
 /// Returns the driver error for a connection whose answers do not match its statements, if there is
 /// no better one.
-pub(super) fn out_of_step() -> sqlx::Error {
+pub(super) fn out_of_sync() -> sqlx::Error {
     sqlx::Error::Protocol("an answer was not that of the statement sent".into())
 }
 
@@ -67,24 +67,24 @@ fn is_unexpected(error: &sqlx::Error) -> bool {
 }
 
 /// Converts a refusal that was read from a connection whose answers do not match its statements.
-pub(super) fn out_of_step_at(refusal: Error) -> Error {
+pub(super) fn out_of_sync_at(refusal: Error) -> Error {
     match refusal {
         Error::NotStorable { .. } => refusal,
-        _ => Error::StatementUnfinished(out_of_step().into()),
+        _ => Error::StatementUnfinished(out_of_sync().into()),
     }
 }
 
 /// Resolves a conflict: another attempt's record made the INSERT fail. Decides on that record, or
 /// returns why it cannot be seen. If the INSERT may have failed for another reason, `refusal` is
 /// that error. Looks only once.
-pub(super) async fn rival<DB: Backend, T, E>(
+pub(super) async fn after_conflict<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
     snapshot: bool,
     refusal: Option<Error>,
 ) -> Answer<T, E> {
-    match look_again(unit, request, ask).await {
+    match look_again(unit, request, claim_request).await {
         Ok((decision, joined)) => Answer::of(decision, || {
             if joined && snapshot {
                 Error::FreshTransactionNeeded
@@ -101,10 +101,10 @@ pub(super) async fn rival<DB: Backend, T, E>(
 pub(super) async fn after_failure<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
     error: E,
 ) -> Answer<T, E> {
-    match look_again(unit, request, ask).await {
+    match look_again(unit, request, claim_request).await {
         Ok((Decision::Replay(record), _)) => Answer::Replayed(record),
         Ok((Decision::ReplayFailure(record), _)) => Answer::FailureReplayed(record),
         // No other attempt committed, or it cannot be known: return the body's own error.
@@ -117,15 +117,18 @@ pub(super) async fn after_failure<DB: Backend, T, E>(
 async fn look_again<DB: Backend>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
 ) -> Result<(Decision, bool), Error> {
-    if unit.state.armed {
-        unit.part();
+    if unit.state.close_on_drop {
+        unit.release_connection();
     }
-    let (conn, ..) = unit.connect().await.map_err(DB::fold)?;
+    let (conn, ..) = unit.connect().await.map_err(DB::map_error)?;
     let joined = conn.has_transaction();
-    let (sighting, _) = conn.look_up(ask).await?.split(ask.clone());
-    Ok((decide(sighting, request.question()), joined))
+    let (lookup, _) = conn
+        .look_up(claim_request)
+        .await?
+        .split(claim_request.clone());
+    Ok((decide(lookup, request.decide_input()), joined))
 }
 
 /// The outcome of a COMMIT whose answer was lost.
@@ -142,11 +145,11 @@ enum Verdict {
 pub(super) async fn lost_commit<DB: Backend, T, E>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
     lost: sqlx::Error,
     answer: Answer<T, E>,
 ) -> Answer<T, E> {
-    unit.part();
+    unit.release_connection();
     if unit.pool().is_none() {
         return Answer::Refused(Error::CommitUnknown(lost.into()));
     }
@@ -159,13 +162,13 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
         if left.is_zero() {
             return Answer::Refused(Error::CommitUnknown(lost.into()));
         }
-        match tokio::time::timeout(left, verdict(unit, request, ask)).await {
+        match tokio::time::timeout(left, verdict(unit, request, claim_request)).await {
             Ok(Ok(Verdict::Executed)) => return answer,
             Ok(Ok(Verdict::RolledBack)) => {
                 return Answer::Refused(behind_body(Error::Unavailable(lost.into())));
             }
             Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. }))) | Err(_)) => {
-                unit.part();
+                unit.release_connection();
                 tokio::time::sleep(pause(tries)).await;
                 tries += 1;
             }
@@ -180,34 +183,39 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
 async fn verdict<DB: Backend>(
     unit: &mut Unit<'_, DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
 ) -> Result<Verdict, Error> {
-    let (conn, state, _) = unit.connect().await.map_err(DB::fold)?;
-    state.armed = true;
-    let anew = ask.anew();
-    let (tx, seen) = DB::open(conn, &anew).await?;
-    let seen = seen?;
-    let snapshot = seen.snapshot;
-    let mut verdict = judge(seen, request, ask, anew);
-    let rolled_back = DB::roll_back(tx).await.map_err(DB::fold);
-    state.armed = rolled_back.is_err();
+    let (conn, state, _) = unit.connect().await.map_err(DB::map_error)?;
+    state.close_on_drop = true;
+    let anew = claim_request.anew();
+    let (tx, found) = DB::open(conn, &anew).await?;
+    let found = found?;
+    let snapshot = found.snapshot;
+    let mut verdict = judge(found, request, claim_request, anew);
+    let rolled_back = DB::roll_back(tx).await.map_err(DB::map_error);
+    state.close_on_drop = rolled_back.is_err();
     if snapshot && matches!(verdict, Verdict::RolledBack) {
         rolled_back?;
         // The snapshot of this transaction may be older than the lock: the old transaction may have
         // committed in between. It has ended, so a look-up from here on is exact.
-        let seen = conn.look_up(ask).await?;
-        verdict = judge(seen, request, ask, ask.clone());
+        let found = conn.look_up(claim_request).await?;
+        verdict = judge(found, request, claim_request, claim_request.clone());
     }
     Ok(verdict)
 }
 
-fn judge(seen: Seen, request: &Request, ask: &Ask, asked: Ask) -> Verdict {
-    let ours = seen
+fn judge(
+    found: ClaimLookup,
+    request: &Request,
+    claim_request: &ClaimRequest,
+    asked: ClaimRequest,
+) -> Verdict {
+    let ours = found
         .record
         .as_ref()
-        .is_some_and(|record| record.attempt_id == ask.attempt_id);
-    let (sighting, _) = seen.split(asked);
-    match decide(sighting, request.question()) {
+        .is_some_and(|record| record.attempt_id == claim_request.attempt_id);
+    let (lookup, _) = found.split(asked);
+    match decide(lookup, request.decide_input()) {
         _ if ours => Verdict::Executed,
         Decision::Run { .. } => Verdict::RolledBack,
         other => Verdict::Other(other),

@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use super::source::{Begin, From, Source, TransactionParam};
 use crate::error::Error;
-use crate::identity::Mark;
-use crate::store::{Backend, Declined};
+use crate::identity::LockKey;
+use crate::store::{Backend, FusedFallback};
 
 /// Owns the connection of a call.
 ///
-/// While `armed` is set, dropping the unit closes the connection instead of returning it to the
+/// While `close_on_drop` is set, dropping the unit closes the connection instead of returning it to the
 /// pool, because its state is not known. This covers a dropped call, a failed rollback and a lost
 /// answer: the server rolls back the open transaction.
 pub struct Unit<'c, DB: Backend> {
@@ -30,7 +30,7 @@ pub struct Unit<'c, DB: Backend> {
 )]
 pub(crate) struct State {
     /// Whether the connection's state is not known: then it is closed on drop.
-    pub(crate) armed: bool,
+    pub(crate) close_on_drop: bool,
     /// Whether closing the connection would delete the database (SQLite in memory): then it is
     /// never closed, and only the driver's own rollback applies.
     pub(crate) irreplaceable: bool,
@@ -39,31 +39,33 @@ pub(crate) struct State {
     /// When waiting for a running attempt ends.
     deadline: Option<Instant>,
     /// When retrying after momentary locks ends.
-    held_up: Option<Instant>,
+    lock_deadline: Option<Instant>,
     /// How often this call has waited.
     pub(crate) waits: u32,
     /// How many pooled connections were already inside a transaction when acquired.
-    pub(crate) unfit: u32,
+    pub(crate) dirty_connections: u32,
     /// Whether a body may have left unread answers on the connection.
-    pub(crate) unproven: bool,
+    pub(crate) sync_unchecked: bool,
     /// Whether the connection's answers do not match its statements.
-    pub(crate) out_of_step: bool,
+    pub(crate) out_of_sync: bool,
     /// Whether the call has started again because prepared statements were lost.
-    pub(crate) renewed: bool,
+    pub(crate) statements_prepared_anew: bool,
     /// Whether a failed BEGIN may have left a transaction on the connection.
-    pub(crate) unclear: bool,
+    pub(crate) begin_unresolved: bool,
     /// The hash of the call's identity, computed at its first attempt.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) lock_key: Option<LockKey>,
     /// Why the last attempt could not begin and claim in one message.
-    pub(crate) declined: Option<Declined>,
+    pub(crate) fused_fallback: Option<FusedFallback>,
     /// The error to return after the transaction on the caller's connection has been ended.
     pub(crate) failed: Option<Error>,
 }
 
 impl State {
     /// Returns whether to try again after a momentary lock, and sets the pause.
-    pub(crate) fn hold_on(&mut self) -> bool {
-        let until = *self.held_up.get_or_insert_with(|| Instant::now() + HOLD_ON);
+    pub(crate) fn retry_lock(&mut self) -> bool {
+        let until = *self
+            .lock_deadline
+            .get_or_insert_with(|| Instant::now() + RETRY_LOCK_FOR);
         self.pause_until(until)
     }
 
@@ -87,11 +89,11 @@ impl State {
 
 /// How long a call retries where the database does not wait by itself (SQLite's shared cache) or
 /// must not wait (MySQL's claim): 5 seconds.
-const HOLD_ON: Duration = Duration::from_secs(5);
+const RETRY_LOCK_FOR: Duration = Duration::from_secs(5);
 
 /// How many pooled connections that are already inside a transaction are closed before the call is
 /// refused: 3. More of them indicate that the pool creates them so.
-pub(super) const UNFIT_AT_MOST: u32 = 3;
+pub(super) const MAX_DIRTY_CONNECTIONS: u32 = 3;
 
 /// Returns the pause before attempt `n + 2`: 2 ms, doubling up to 64 ms.
 pub(crate) fn pause(n: u32) -> Duration {
@@ -149,15 +151,15 @@ impl<DB: Backend> Unit<'_, DB> {
         }
     }
 
-    /// Returns a pooled connection to the pool, or closes it while `armed` is set.
-    pub(super) fn part(&mut self) {
+    /// Returns a pooled connection to the pool, or closes it while `close_on_drop` is set.
+    pub(super) fn release_connection(&mut self) {
         if let Some(mut conn) = self.pooled.take()
-            && self.state.armed
+            && self.state.close_on_drop
             && !self.state.irreplaceable
         {
             conn.close_on_drop();
         }
-        self.state.armed = false;
+        self.state.close_on_drop = false;
     }
 
     pub(super) fn pool(&self) -> Option<&Pool<DB>> {
@@ -170,12 +172,12 @@ impl<DB: Backend> Unit<'_, DB> {
 
 impl<DB: Backend> Drop for Unit<'_, DB> {
     fn drop(&mut self) {
-        if self.state.armed
+        if self.state.close_on_drop
             && let From::Pooled(conn) = &mut self.source.0
         {
             conn.close_on_drop();
         }
-        self.part();
+        self.release_connection();
     }
 }
 
@@ -187,11 +189,11 @@ mod tests {
     fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
         let mut state = State::default();
         assert!(!state.wait(Duration::ZERO));
-        assert!(state.hold_on());
+        assert!(state.retry_lock());
         let mut state = State::default();
-        assert!(state.hold_on());
-        assert!(state.wait(HOLD_ON * 2));
-        let times = (state.held_up.unwrap(), state.deadline.unwrap());
-        assert!(times.0 + HOLD_ON <= times.1);
+        assert!(state.retry_lock());
+        assert!(state.wait(RETRY_LOCK_FOR * 2));
+        let times = (state.lock_deadline.unwrap(), state.deadline.unwrap());
+        assert!(times.0 + RETRY_LOCK_FOR <= times.1);
     }
 }

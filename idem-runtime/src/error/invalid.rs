@@ -58,7 +58,7 @@ pub enum Field {
     Operation,
     /// The name of the table that holds the records.
     Table,
-    /// A part of a minted key, counted from 0; for an empty list of parts, part 0.
+    /// A part of a derived key, counted from 0; for an empty list of parts, part 0.
     KeyPart(usize),
     /// The label of a child key.
     ChildLabel,

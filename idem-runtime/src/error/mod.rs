@@ -363,7 +363,7 @@ fn by_schema(table: &str) -> Cow<'static, str> {
 }
 
 /// A place in a payload, in words.
-pub(crate) fn place(path: &str) -> Cow<'static, str> {
+pub(crate) fn json_path(path: &str) -> Cow<'static, str> {
     match path {
         "." => "at its root".into(),
         path => format!("at `{path}`").into(),

@@ -32,14 +32,14 @@ pub(super) struct Writer {
 struct Member {
     /// The first eight bytes of its name: they distinguish most names.
     head: u64,
-    name: Name,
+    name: MemberName,
     /// Its start and end in `out`.
     text: (usize, usize),
 }
 
 /// The name of a member.
 #[derive(Clone, Copy)]
-enum Name {
+enum MemberName {
     /// A struct's field.
     Field(&'static str),
     /// Its start and end in `names`.
@@ -54,10 +54,10 @@ pub(super) struct Object {
 }
 
 /// A member whose name has been written and whose value is being written.
-pub(super) struct Entry {
+pub(super) struct OpenMember {
     /// The lengths of `out`, `names` and `members` before this member.
     before: Object,
-    name: Name,
+    name: MemberName,
     text: usize,
     value: usize,
 }
@@ -89,14 +89,14 @@ impl Writer {
     }
 
     /// Begins the member `name`.
-    pub(super) fn entry(&mut self, object: &Object, name: &str) -> Entry {
+    pub(super) fn member(&mut self, object: &Object, name: &str) -> OpenMember {
         let start = self.names.len();
         self.names.push_str(name);
         self.entry_named_from(object, start)
     }
 
     /// Begins the member whose name is `names[start..]`.
-    pub(super) fn entry_named_from(&mut self, object: &Object, start: usize) -> Entry {
+    pub(super) fn entry_named_from(&mut self, object: &Object, start: usize) -> OpenMember {
         let before = Object {
             name: start,
             ..self.ends()
@@ -104,52 +104,52 @@ impl Writer {
         let text = self.separate(object);
         escape(&mut self.out, &self.names[start..]);
         self.out.push(b':');
-        Entry {
+        OpenMember {
             before,
-            name: Name::Kept(start, self.names.len()),
+            name: MemberName::Kept(start, self.names.len()),
             text,
             value: self.out.len(),
         }
     }
 
     /// Begins the member of a struct field.
-    pub(super) fn field(&mut self, object: &Object, name: &'static str) -> Entry {
+    pub(super) fn field(&mut self, object: &Object, name: &'static str) -> OpenMember {
         self.none = false;
         let before = self.ends();
         let text = self.separate(object);
         escape(&mut self.out, name);
         self.out.push(b':');
-        Entry {
+        OpenMember {
             before,
-            name: Name::Field(name),
+            name: MemberName::Field(name),
             text,
             value: self.out.len(),
         }
     }
 
     /// Ends a member whose value has been written.
-    pub(super) fn keep(&mut self, entry: &Entry) {
+    pub(super) fn keep(&mut self, member: &OpenMember) {
         self.members.push(Member {
-            head: head(entry.name.of(&self.names)),
-            name: entry.name,
-            text: (entry.text, self.out.len()),
+            head: head(member.name.of(&self.names)),
+            name: member.name,
+            text: (member.text, self.out.len()),
         });
     }
 
     /// Removes a member and the part of its value that was written.
-    pub(super) fn discard(&mut self, entry: &Entry) {
-        self.out.truncate(entry.before.text);
-        self.names.truncate(entry.before.name);
-        self.members.truncate(entry.before.member);
+    pub(super) fn discard(&mut self, member: &OpenMember) {
+        self.out.truncate(member.before.text);
+        self.names.truncate(member.before.name);
+        self.members.truncate(member.before.member);
     }
 
     /// Ends the member of a struct field of type `T`. Removes it if it is the `None` of an
     /// `Option`; any other null was written explicitly and stays.
-    pub(super) fn keep_unless_none<T: ?Sized>(&mut self, entry: &Entry) {
-        if self.none && self.out[entry.value..] == *b"null" && is_option(type_name::<T>()) {
-            self.discard(entry);
+    pub(super) fn keep_unless_none<T: ?Sized>(&mut self, member: &OpenMember) {
+        if self.none && self.out[member.value..] == *b"null" && is_option(type_name::<T>()) {
+            self.discard(member);
         } else {
-            self.keep(entry);
+            self.keep(member);
         }
     }
 
@@ -211,7 +211,7 @@ impl Writer {
     }
 }
 
-impl Name {
+impl MemberName {
     fn of<'n>(&self, names: &'n str) -> &'n str {
         match *self {
             Self::Field(name) => name,

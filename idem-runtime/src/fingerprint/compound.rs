@@ -5,7 +5,7 @@ use serde::ser::{
     SerializeTuple, SerializeTupleStruct, SerializeTupleVariant,
 };
 
-use super::canonical::{Entry, Object, Writer};
+use super::canonical::{Object, OpenMember, Writer};
 use super::fault::Fault;
 use super::name::Name;
 use super::number::Decimal;
@@ -97,7 +97,7 @@ impl SerializeTupleVariant for List<'_> {
 pub(super) struct Map<'a> {
     writer: &'a mut Writer,
     object: Object,
-    entry: Option<Entry>,
+    member: Option<OpenMember>,
 }
 
 impl<'a> Map<'a> {
@@ -106,7 +106,7 @@ impl<'a> Map<'a> {
         Self {
             writer,
             object,
-            entry: None,
+            member: None,
         }
     }
 }
@@ -118,21 +118,21 @@ impl SerializeMap for Map<'_> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Fault> {
         let start = self.writer.names.len();
         key.serialize(Name(&mut self.writer.names))?;
-        self.entry = Some(self.writer.entry_named_from(&self.object, start));
+        self.member = Some(self.writer.entry_named_from(&self.object, start));
         Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
-        let Some(entry) = self.entry.take() else {
+        let Some(member) = self.member.take() else {
             return Err(Fault::custom("a map has a value without a key"));
         };
         value.serialize(&mut *self.writer)?;
-        self.writer.keep(&entry);
+        self.writer.keep(&member);
         Ok(())
     }
 
     fn end(self) -> Result<(), Fault> {
-        if self.entry.is_some() {
+        if self.member.is_some() {
             return Err(Fault::custom("a map has a key without a value"));
         }
         self.writer.close(&self.object)
@@ -157,9 +157,9 @@ impl<'a> Fields<'a> {
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
-        let entry = self.writer.field(&self.object, name);
+        let member = self.writer.field(&self.object, name);
         value.serialize(&mut *self.writer)?;
-        self.writer.keep_unless_none::<T>(&entry);
+        self.writer.keep_unless_none::<T>(&member);
         Ok(())
     }
 

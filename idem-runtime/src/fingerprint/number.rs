@@ -140,13 +140,13 @@ impl<'a> Decimal<'a> {
 /// exponent if that is shorter.
 fn scale(out: &mut Vec<u8>, start: usize, power: i64) {
     let significant = out.len() - start;
-    let places = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
-    if power >= 0 && places <= ZEROS {
-        out.extend((0..places).map(|_| b'0'));
-    } else if power < 0 && places < significant {
-        out.insert(out.len() - places, b'.');
-    } else if power < 0 && places - significant <= width(places) {
-        let zeros = (0..places - significant).map(|_| b'0');
+    let decimals = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
+    if power >= 0 && decimals <= ZEROS {
+        out.extend((0..decimals).map(|_| b'0'));
+    } else if power < 0 && decimals < significant {
+        out.insert(out.len() - decimals, b'.');
+    } else if power < 0 && decimals - significant <= width(decimals) {
+        let zeros = (0..decimals - significant).map(|_| b'0');
         out.splice(start..start, b"0.".iter().copied().chain(zeros));
     } else {
         out.push(b'e');

@@ -142,12 +142,12 @@ impl<'a> Scanner<'a> {
                     return Err(self.fault("no name of a member"));
                 }
                 let name = self.string()?;
-                let entry = writer.entry(&object, &name);
+                let member = writer.member(&object, &name);
                 if !self.skip(b':') {
                     return Err(self.fault("no `:` after the name of a member"));
                 }
                 self.value(writer, depth)?;
-                writer.keep(&entry);
+                writer.keep(&member);
                 if self.skip(b'}') {
                     break;
                 }

@@ -16,7 +16,7 @@ impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = Problem::of(&self).into_response();
         if matches!(self, Self::RecordedFailure(_)) {
-            mark(&mut response);
+            set_replayed(&mut response);
         }
         response
     }
@@ -28,7 +28,7 @@ impl<T: IntoResponse> IntoResponse for Replayable<T> {
         let replayed = self.replayed();
         let mut response = self.into_inner().into_response();
         if replayed {
-            mark(&mut response);
+            set_replayed(&mut response);
         }
         response
     }
@@ -60,7 +60,7 @@ impl IntoResponse for Problem {
     }
 }
 
-fn mark(response: &mut Response) {
+fn set_replayed(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
 }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::limits::KEY_MAX;
 use super::scope::Scope;
-use super::{hex, minter, text};
+use super::{derive, hex, text};
 use crate::error::{Field, Invalid, Reason};
 
 /// Identifies one intended effect for a caller: 1 to 255 characters, no control characters.
@@ -48,8 +48,8 @@ impl IdempotencyKey {
         text.map(str::parse).transpose()
     }
 
-    /// Creates a key from text that [`encode`](minter::encode) returned, without checking it again.
-    pub(super) fn minted(text: String, scope: Option<Scope>) -> Self {
+    /// Creates a key from text that [`encode`](derive::encode) returned, without checking it again.
+    pub(super) fn derived(text: String, scope: Option<Scope>) -> Self {
         Self {
             text: text.into_boxed_str(),
             scope,
@@ -84,7 +84,7 @@ impl IdempotencyKey {
     /// Derives the key of a step inside a handler, or of one item of a batch.
     ///
     /// The same key and label always give the same child key, in the same scope. Its text is
-    /// encoded like that of [`Minter`](super::Minter), from three parts: `child`, the text of this
+    /// encoded like that of [`derive`](Self::derive), from three parts: `child`, the text of this
     /// key, and the label.
     ///
     /// ```
@@ -104,8 +104,8 @@ impl IdempotencyKey {
         if text::is_blank(label) {
             return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
         }
-        let text = minter::encode(&["child", self.as_str(), label])?;
-        Ok(Self::minted(text, self.scope.clone()))
+        let text = derive::encode(&["child", self.as_str(), label])?;
+        Ok(Self::derived(text, self.scope.clone()))
     }
 
     /// Returns the first 12 hexadecimal digits of the SHA-256 of the text, for logs. The scope is

@@ -4,17 +4,16 @@
 //! count, and Unicode is not normalised. [`limits`] holds the only length limits: a value that
 //! passes these checks fits the record.
 
+mod derive;
 pub(crate) mod hex;
 mod idempotency;
 pub mod limits;
-mod minter;
 mod namespace;
 mod scope;
 mod source;
 pub(crate) mod text;
 
 pub use idempotency::IdempotencyKey;
-pub use minter::Minter;
 pub use namespace::Namespace;
 pub use scope::Scope;
 pub use source::{KeyPart, KeySource, ScopeSource};

@@ -13,14 +13,14 @@ use crate::error::Invalid;
 ///
 /// Implemented for text, keys, UUIDs (converted to hyphenated lower case), references to them, and
 /// an `Option` of them, where `None` means that the caller sent no key. Also implemented for the
-/// results of [`IdempotencyKey::parse`] and [`Minter::mint`](super::Minter::mint): an `Err` becomes
+/// results of [`IdempotencyKey::parse`] and [`derive`](super::IdempotencyKey::derive): an `Err` becomes
 /// the error of the call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an idempotency key",
     label = "not a key, text or a UUID",
     note = "a key is made from an `IdempotencyKey`, text or a `Uuid`, an `Option` of one, or the \
-            result of `IdempotencyKey::parse` or `Minter::mint`",
-    note = "to make a key from several values: `Minter::mint([tenant, order])`"
+            result of `IdempotencyKey::parse` or `IdempotencyKey::derive`",
+    note = "to make a key from several values: `IdempotencyKey::derive([tenant, order])`"
 )]
 pub trait KeySource {
     /// Returns the key, or `None` if the caller sent none.

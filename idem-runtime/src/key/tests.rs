@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::limits::{KEY_MAX, NAMESPACE_MAX, SCOPE_MAX};
-use super::{IdempotencyKey, KeySource, Minter, Namespace, Scope, ScopeSource};
+use super::{IdempotencyKey, KeySource, Namespace, Scope, ScopeSource};
 use crate::error::{Field, Invalid, Reason};
 
 fn key(text: &str) -> IdempotencyKey {
@@ -191,15 +191,15 @@ fn a_child_key_keeps_the_scope_and_differs_by_label_and_parent() {
 }
 
 #[test]
-fn a_minted_key_is_global_and_lacks_no_part() {
-    let minted = Minter::mint(["acme", "17"]).expect("good parts");
-    assert_eq!(minted.scope(), Some(&Scope::GLOBAL));
+fn a_derived_key_is_global_and_lacks_no_part() {
+    let derived = IdempotencyKey::derive(["acme", "17"]).expect("good parts");
+    assert_eq!(derived.scope(), Some(&Scope::GLOBAL));
     assert_eq!(
-        refusal(Minter::mint([] as [&str; 0])),
+        refusal(IdempotencyKey::derive([] as [&str; 0])),
         (Field::KeyPart(0), Reason::Empty)
     );
     assert_eq!(
-        refusal(Minter::mint(["acme", " "])),
+        refusal(IdempotencyKey::derive(["acme", " "])),
         (Field::KeyPart(1), Reason::Empty)
     );
 }
@@ -264,6 +264,6 @@ proptest! {
         a in prop::collection::vec("[ab]{1,3}", 1..4),
         b in prop::collection::vec("[ab]{1,3}", 1..4),
     ) {
-        prop_assert_eq!(Minter::mint(&a) == Minter::mint(&b), a == b);
+        prop_assert_eq!(IdempotencyKey::derive(&a) == IdempotencyKey::derive(&b), a == b);
     }
 }

@@ -42,15 +42,15 @@ struct Shared {
     identity: Identity,
     id: AttemptId,
     number: i32,
-    life: watch::Sender<Life>,
-    beats: mpsc::UnboundedSender<Beat>,
+    lease_state: watch::Sender<LeaseState>,
+    heartbeat_requests: mpsc::UnboundedSender<HeartbeatRequest>,
     in_doubt: AtomicBool,
 }
 
 /// What this process knows of the lease, by its own clock. Times count from before each statement
 /// was sent, so the lease in the database lasts at least as long.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Life {
+pub(super) struct LeaseState {
     pub(super) until: Instant,
     /// Whether another attempt owns the lease, or it could not be extended. A lease that has merely
     /// run out is recognised by `until`.
@@ -61,14 +61,14 @@ pub(super) struct Life {
     pub(super) given: Option<Instant>,
 }
 
-impl Life {
+impl LeaseState {
     fn is_over(&self) -> bool {
         self.is_lost || self.until <= Instant::now()
     }
 }
 
 /// A heartbeat that the body requested, with the channel for its result.
-pub(super) type Beat = oneshot::Sender<Result<(), Error>>;
+pub(super) type HeartbeatRequest = oneshot::Sender<Result<(), Error>>;
 
 impl Attempt {
     pub(super) fn new(
@@ -76,9 +76,9 @@ impl Attempt {
         id: AttemptId,
         number: i32,
         until: Instant,
-        beats: mpsc::UnboundedSender<Beat>,
+        heartbeat_requests: mpsc::UnboundedSender<HeartbeatRequest>,
     ) -> Self {
-        let life = Life {
+        let lease_state = LeaseState {
             until,
             is_lost: false,
             due: until,
@@ -89,8 +89,8 @@ impl Attempt {
                 identity,
                 id,
                 number,
-                life: watch::Sender::new(life),
-                beats,
+                lease_state: watch::Sender::new(lease_state),
+                heartbeat_requests,
                 in_doubt: AtomicBool::new(false),
             }),
         }
@@ -133,7 +133,7 @@ impl Attempt {
         let (answer, answered) = oneshot::channel();
         // The receiver is gone if the run is over or the lease is lost.
         self.shared
-            .beats
+            .heartbeat_requests
             .send(answer)
             .map_err(|_| Error::LeaseLost)?;
         answered.await.unwrap_or(Err(Error::LeaseLost))
@@ -141,11 +141,11 @@ impl Attempt {
 
     /// Returns how long the lease is certain to remain this attempt's; zero if it is lost.
     pub fn lease_left(&self) -> Duration {
-        let life = *self.shared.life.borrow();
-        if life.is_lost {
+        let lease_state = *self.shared.lease_state.borrow();
+        if lease_state.is_lost {
             Duration::ZERO
         } else {
-            life.until.saturating_duration_since(Instant::now())
+            lease_state.until.saturating_duration_since(Instant::now())
         }
     }
 
@@ -156,19 +156,19 @@ impl Attempt {
     /// A process that was suspended for longer than its lease may find that no other attempt took
     /// it: if its next heartbeat succeeds, the lease is this attempt's again.
     pub fn is_lost(&self) -> bool {
-        self.life().is_over()
+        self.lease_state().is_over()
     }
 
     /// Waits until the lease is lost. Use it in a `select!` to stop long work.
     pub async fn lost(&self) {
-        let mut changes = self.shared.life.subscribe();
+        let mut changes = self.shared.lease_state.subscribe();
         loop {
-            let life = *changes.borrow_and_update();
-            if life.is_over() {
+            let lease_state = *changes.borrow_and_update();
+            if lease_state.is_over() {
                 return;
             }
             // An error would mean that the sender was dropped, but `self` owns it.
-            let _ = timeout_at(life.until, changes.changed()).await;
+            let _ = timeout_at(lease_state.until, changes.changed()).await;
         }
     }
 
@@ -184,25 +184,29 @@ impl Attempt {
         self.shared.in_doubt.load(Ordering::SeqCst)
     }
 
-    pub(super) fn life(&self) -> Life {
-        *self.shared.life.borrow()
+    pub(super) fn lease_state(&self) -> LeaseState {
+        *self.shared.lease_state.borrow()
     }
 
     /// Stores a successful heartbeat that was sent at `given`.
     pub(super) fn live(&self, given: Instant, until: Instant, due: Instant) {
-        self.shared.life.send_modify(|life| {
-            (life.until, life.due) = (until, due);
-            life.given = Some(given);
+        self.shared.lease_state.send_modify(|lease_state| {
+            (lease_state.until, lease_state.due) = (until, due);
+            lease_state.given = Some(given);
         });
     }
 
     /// Sets when the next heartbeat is due.
     pub(super) fn due(&self, due: Instant) {
-        self.shared.life.send_modify(|life| life.due = due);
+        self.shared
+            .lease_state
+            .send_modify(|lease_state| lease_state.due = due);
     }
 
     pub(super) fn lose(&self) {
-        self.shared.life.send_modify(|life| life.is_lost = true);
+        self.shared
+            .lease_state
+            .send_modify(|lease_state| lease_state.is_lost = true);
     }
 }
 
@@ -212,7 +216,7 @@ impl fmt::Debug for Attempt {
             .field("identity", &self.shared.identity)
             .field("id", &self.shared.id)
             .field("number", &self.shared.number)
-            .field("life", &self.life())
+            .field("life", &self.lease_state())
             .finish_non_exhaustive()
     }
 }
@@ -225,8 +229,8 @@ mod tests {
     fn attempt(until: Instant) -> Attempt {
         let key = "k".parse::<IdempotencyKey>().expect("a key");
         let identity = Identity::of_operation("mail", Scope::GLOBAL, key);
-        let (beats, _) = mpsc::unbounded_channel();
-        Attempt::new(identity, AttemptId::random(), 1, until, beats)
+        let (heartbeat_requests, _) = mpsc::unbounded_channel();
+        Attempt::new(identity, AttemptId::random(), 1, until, heartbeat_requests)
     }
 
     #[tokio::test]

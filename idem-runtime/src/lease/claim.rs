@@ -6,15 +6,15 @@ use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::engine::RESOLVE_WITHIN;
-use crate::engine::lent::Lent;
+use crate::engine::pooled_conn::PooledConn;
 use crate::engine::request::Request;
 use crate::engine::unit::State;
 use crate::error::Error;
 use crate::outcome::Decision;
 use crate::policy::{Lease, OnConflict};
-use crate::store::lease::{LeaseBackend, Terms};
+use crate::store::lease::{LeaseBackend, LeaseRequest};
 use crate::store::leased;
-use crate::store::{Ask, CommitError};
+use crate::store::{ClaimRequest, CommitError};
 
 /// The pause before a lost answer is looked up again: 20 ms.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -39,12 +39,12 @@ struct Lost {
 pub(super) async fn claim<DB: LeaseBackend>(
     pool: &Pool<DB>,
     request: &Request,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
     lease: Lease,
     state: &mut State,
 ) -> Result<Result<Claimed, Decision>, Error> {
-    let terms = Terms {
-        question: request.question(),
+    let lease_request = LeaseRequest {
+        input: request.decide_input(),
         lease,
         fingerprint: request.fingerprint(),
         request: request.kept_request(),
@@ -57,7 +57,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
         // `once` moves this to the time at which it has a connection: waiting for one does not
         // shorten the lease.
         let mut sent = Instant::now();
-        let asked = once(pool, ask, &terms, &mut sent);
+        let asked = once(pool, claim_request, &lease_request, &mut sent);
         let answer = match &lost {
             None => asked.await,
             Some(lost) => match timeout_at(lost.deadline, asked).await {
@@ -86,7 +86,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
                 });
             }
             Err(CommitError::RolledBack(error)) => match lost.take() {
-                None if DB::is_momentary(&error) && state.hold_on() => {}
+                None if DB::is_momentary(&error) && state.retry_lock() => {}
                 None => return Err(error),
                 Some(found) if Instant::now() >= found.deadline => {
                     return Err(Error::CommitUnknown(found.error.into()));
@@ -102,14 +102,16 @@ pub(super) async fn claim<DB: LeaseBackend>(
 
 async fn once<DB: LeaseBackend>(
     pool: &Pool<DB>,
-    ask: &Ask,
-    terms: &Terms<'_>,
+    claim_request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
     sent: &mut Instant,
 ) -> Result<Result<i32, Decision>, CommitError> {
-    let mut lent = Lent::from(pool).await.map_err(CommitError::RolledBack)?;
+    let mut pooled = PooledConn::from(pool)
+        .await
+        .map_err(CommitError::RolledBack)?;
     *sent = Instant::now();
-    let answer = leased::claim(&mut *lent.conn, ask, terms).await;
-    lent.give_back(answer.is_ok()).await;
+    let answer = leased::claim(&mut *pooled.conn, claim_request, lease_request).await;
+    pooled.give_back(answer.is_ok()).await;
     answer
 }
 

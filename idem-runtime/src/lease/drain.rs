@@ -14,9 +14,9 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// One run, counted until it is dropped.
 #[derive(Debug)]
-pub(super) struct Running(());
+pub(super) struct CountedRun(());
 
-impl Running {
+impl CountedRun {
     pub(super) fn enter() -> Result<Self, Error> {
         let limit = LIMIT.load(Ordering::SeqCst);
         let entered = RUNS.send_if_modified(|runs| {
@@ -53,7 +53,7 @@ pub fn set_max_concurrent(runs: usize) {
     LIMIT.store(runs, Ordering::SeqCst);
 }
 
-impl Drop for Running {
+impl Drop for CountedRun {
     fn drop(&mut self) {
         RUNS.send_modify(|runs| *runs -= 1);
     }

@@ -17,30 +17,30 @@ use crate::outcome::Change;
 use crate::policy::{Lease, OnLapse};
 use crate::store::lease::{LeaseBackend, Write};
 use crate::store::leased::write_fenced;
-use crate::store::{Ask, CommitError};
+use crate::store::{ClaimRequest, CommitError};
 
 /// The attempt that holds a lease, with what it needs to end it.
-pub(super) struct Holder<DB: LeaseBackend> {
+pub(super) struct HeldLease<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
     pub(super) heartbeats: Arc<Heartbeats<DB>>,
-    pub(super) ask: Ask,
+    pub(super) claim_request: ClaimRequest,
     pub(super) lease: Lease,
     /// The retention of the final record, in microseconds.
     pub(super) retention: i64,
 }
 
-impl<DB: LeaseBackend> Holder<DB> {
+impl<DB: LeaseBackend> HeldLease<DB> {
     /// Writes once. The connection is closed afterwards, unless it is known to be outside any
     /// transaction.
     async fn write(&self, write: &Write<'_>) -> Result<(), CommitError> {
-        let lent = self.heartbeats.ending().await;
-        let mut lent = lent.map_err(CommitError::RolledBack)?;
-        let done = write_fenced(&mut *lent.conn, &self.ask, write).await;
+        let pooled = self.heartbeats.ending().await;
+        let mut pooled = pooled.map_err(CommitError::RolledBack)?;
+        let done = write_fenced(&mut *pooled.conn, &self.claim_request, write).await;
         let is_clean = matches!(
             done,
             Ok(()) | Err(CommitError::RolledBack(Error::LeaseLost))
         );
-        lent.give_back(is_clean).await;
+        pooled.give_back(is_clean).await;
         done
     }
 
@@ -50,7 +50,7 @@ impl<DB: LeaseBackend> Holder<DB> {
     /// done.
     async fn persist(&self, attempt: &Attempt, write: &Write<'_>) -> Result<(), Error> {
         // Computed once: successful heartbeats must not extend it for ever.
-        let deadline = (Instant::now() + RESOLVE_WITHIN).max(attempt.life().until);
+        let deadline = (Instant::now() + RESOLVE_WITHIN).max(attempt.lease_state().until);
         let mut lost = None;
         let mut pause = Duration::from_millis(2);
         loop {
@@ -89,7 +89,7 @@ impl<DB: LeaseBackend> Holder<DB> {
         result: Result<T, E>,
         contract: &Contract<T, E>,
     ) -> Answer<T, E> {
-        let own = |change| Write::own(change, self.ask.attempt_id, self.retention);
+        let own = |change| Write::own(change, self.claim_request.attempt_id, self.retention);
         match result {
             Ok(value) => {
                 let (bytes, value) = match contract.encode(request.name(), &value) {
@@ -139,7 +139,7 @@ impl<DB: LeaseBackend> Holder<DB> {
             OnLapse::Retry if !attempt.is_in_doubt() => Change::Release,
             OnLapse::Retry | OnLapse::Unknown => Change::Doubt,
         };
-        let write = Write::own(change, self.ask.attempt_id, self.retention);
+        let write = Write::own(change, self.claim_request.attempt_id, self.retention);
         let _ = self.persist(attempt, &write).await;
     }
 
@@ -163,7 +163,7 @@ impl<DB: LeaseBackend> Holder<DB> {
     /// Makes the outcome unknown, because the body ended and its result cannot be stored: the body
     /// must not run again.
     async fn doubt<T, E>(&self, attempt: &Attempt, refusal: Error) -> Answer<T, E> {
-        let write = Write::own(Change::Doubt, self.ask.attempt_id, 0);
+        let write = Write::own(Change::Doubt, self.claim_request.attempt_id, 0);
         let _ = self.persist(attempt, &write).await;
         Answer::Refused(refusal)
     }

@@ -25,37 +25,37 @@ use tokio::sync::Mutex as Turn;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
-use crate::engine::lent::Lent;
+use crate::engine::pooled_conn::PooledConn;
 use crate::error::Error;
 use crate::policy::Lease;
 use crate::record::AttemptId;
-use crate::store::Ask;
+use crate::store::ClaimRequest;
 use crate::store::lease::LeaseBackend;
 
 /// How long the end of a run waits for a connection of the pool before it also tries the separate
 /// one: 50 milliseconds.
-const PATIENCE: Duration = Duration::from_millis(50);
+const SPARE_AFTER: Duration = Duration::from_millis(50);
 
 /// The heartbeats of one pool, as long as it has an active run; see [the module](self).
 pub(super) struct Heartbeats<DB: LeaseBackend> {
     pool: Pool<DB>,
     /// One connection for heartbeats and one for ends, so that neither waits for the other.
-    beside: Beside<DB>,
-    for_ends: Beside<DB>,
+    spare_pool: SparePool<DB>,
+    ending_pool: SparePool<DB>,
     /// Whether a further connection would open a different database (SQLite in memory).
     is_irreplaceable: bool,
-    leases: Mutex<HashMap<AttemptId, Held>>,
+    leases: Mutex<HashMap<AttemptId, ActiveLease>>,
     /// Held by the run whose statement is being sent.
     pub(super) turn: Arc<Turn<()>>,
 }
 
 /// A pool of one connection, created at its first use.
-type Beside<DB> = OnceLock<Pool<DB>>;
+type SparePool<DB> = OnceLock<Pool<DB>>;
 
 /// A lease that an active run holds.
 #[derive(Clone)]
-pub(super) struct Held {
-    pub(super) ask: Ask,
+pub(super) struct ActiveLease {
+    pub(super) claim_request: ClaimRequest,
     pub(super) lease: Lease,
     pub(super) attempt: Attempt,
 }
@@ -77,9 +77,9 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         }
         let new = Arc::new(Self {
             pool: pool.clone(),
-            beside: OnceLock::new(),
-            for_ends: OnceLock::new(),
-            is_irreplaceable: DB::home(pool)?.ends_with_connections,
+            spare_pool: OnceLock::new(),
+            ending_pool: OnceLock::new(),
+            is_irreplaceable: DB::pool_traits(pool)?.ends_with_connections,
             leases: Mutex::default(),
             turn: Arc::default(),
         });
@@ -88,7 +88,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         Ok(new)
     }
 
-    pub(super) fn leases(&self) -> MutexGuard<'_, HashMap<AttemptId, Held>> {
+    pub(super) fn leases(&self) -> MutexGuard<'_, HashMap<AttemptId, ActiveLease>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,11 +97,11 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
         self.pool.is_closed()
     }
 
-    fn open<'b>(&'b self, beside: &'b Beside<DB>) -> &'b Pool<DB> {
+    fn open<'b>(&'b self, spare_pool: &'b SparePool<DB>) -> &'b Pool<DB> {
         if self.is_irreplaceable {
             return &self.pool;
         }
-        beside.get_or_init(|| {
+        spare_pool.get_or_init(|| {
             let options = self.pool.options().clone();
             let options = options.min_connections(0).max_connections(1);
             let connect = self.pool.connect_options();
@@ -119,41 +119,41 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
     }
 
     /// Returns a connection for heartbeats.
-    pub(super) async fn connection(&self) -> Result<Lent<DB>, Error> {
+    pub(super) async fn connection(&self) -> Result<PooledConn<DB>, Error> {
         if self.is_closed() {
-            return Err(DB::fold(sqlx::Error::PoolClosed));
+            return Err(DB::map_error(sqlx::Error::PoolClosed));
         }
-        Lent::from(self.open(&self.beside)).await
+        PooledConn::from(self.open(&self.spare_pool)).await
     }
 
     /// Returns a connection for the end of a run.
-    pub(super) async fn ending(&self) -> Result<Lent<DB>, Error> {
-        let mut own = pin!(Lent::from(&self.pool));
-        match timeout(PATIENCE, own.as_mut()).await {
-            Ok(Ok(lent)) => return Ok(lent),
+    pub(super) async fn ending(&self) -> Result<PooledConn<DB>, Error> {
+        let mut own = pin!(PooledConn::from(&self.pool));
+        match timeout(SPARE_AFTER, own.as_mut()).await {
+            Ok(Ok(pooled)) => return Ok(pooled),
             Ok(Err(error)) if self.is_irreplaceable || self.is_closed() => return Err(error),
-            Ok(Err(_)) => return Lent::from(self.open(&self.for_ends)).await,
+            Ok(Err(_)) => return PooledConn::from(self.open(&self.ending_pool)).await,
             Err(_) if self.is_irreplaceable => return own.await,
             Err(_) => {}
         }
-        let mut spare = pin!(Lent::from(self.open(&self.for_ends)));
+        let mut spare = pin!(PooledConn::from(self.open(&self.ending_pool)));
         // Take the connection that is available first; if one fails, wait for the other.
         let mut failed = (false, false);
         poll_fn(|context| {
             if !failed.0
-                && let Poll::Ready(lent) = own.as_mut().poll(context)
+                && let Poll::Ready(pooled) = own.as_mut().poll(context)
             {
-                match lent {
-                    Ok(lent) => return Poll::Ready(Ok(lent)),
+                match pooled {
+                    Ok(pooled) => return Poll::Ready(Ok(pooled)),
                     Err(error) if failed.1 => return Poll::Ready(Err(error)),
                     Err(_) => failed.0 = true,
                 }
             }
             if !failed.1
-                && let Poll::Ready(lent) = spare.as_mut().poll(context)
+                && let Poll::Ready(pooled) = spare.as_mut().poll(context)
             {
-                match lent {
-                    Ok(lent) => return Poll::Ready(Ok(lent)),
+                match pooled {
+                    Ok(pooled) => return Poll::Ready(Ok(pooled)),
                     Err(error) if failed.0 => return Poll::Ready(Err(error)),
                     Err(_) => failed.1 = true,
                 }
@@ -166,8 +166,8 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
 
 impl<DB: LeaseBackend> Drop for Heartbeats<DB> {
     fn drop(&mut self) {
-        for beside in [&mut self.beside, &mut self.for_ends] {
-            if let (Some(opened), Ok(runtime)) = (beside.take(), Handle::try_current()) {
+        for spare_pool in [&mut self.spare_pool, &mut self.ending_pool] {
+            if let (Some(opened), Ok(runtime)) = (spare_pool.take(), Handle::try_current()) {
                 runtime.spawn(async move { opened.close().await });
             }
         }

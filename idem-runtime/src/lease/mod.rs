@@ -46,10 +46,10 @@
 //! [`Bound::list_unknown`](crate::store::Bound::list_unknown) and the methods beside it.
 
 mod attempt;
-mod beat;
 mod claim;
 mod drain;
 mod ending;
+mod heartbeat_task;
 mod heartbeats;
 mod operation;
 pub(crate) mod run;

@@ -126,11 +126,10 @@ impl Operation {
         let mut call = Request::new(*self);
         call.key(key);
         call.projection(request);
-        let (call, arrival) = leased(db, call, contract);
-        run(
-            call,
-            async move { boxed(body, arrival.attempt().await).await },
-        )
+        let (call, attempt_receiver) = leased(db, call, contract);
+        run(call, async move {
+            boxed(body, attempt_receiver.attempt().await).await
+        })
         .await
     }
 }

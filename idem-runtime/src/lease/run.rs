@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument as _;
 
 use super::attempt::Attempt;
-use super::beat;
 use super::claim::claim;
-use super::drain::Running;
-use super::ending::Holder;
+use super::drain::CountedRun;
+use super::ending::HeldLease;
+use super::heartbeat_task;
 use super::heartbeats::Heartbeats;
 use super::source::LeaseSource;
 use crate::engine::answer::Answer;
@@ -23,7 +23,7 @@ use crate::engine::request::Request;
 use crate::engine::unit::State;
 use crate::error::Error;
 use crate::replay::{self, ReplayExt as _, Replayable};
-use crate::store::Ask;
+use crate::store::ClaimRequest;
 use crate::store::lease::LeaseBackend;
 
 /// A call that is ready to run.
@@ -31,13 +31,13 @@ pub struct LeasedCall<DB: LeaseBackend, T, E> {
     pool: Pool<DB>,
     request: Request,
     contract: Contract<T, E>,
-    arrive: oneshot::Sender<Attempt>,
+    attempt_sender: oneshot::Sender<Attempt>,
 }
 
 /// Receives the attempt after the claim. The body does not start before.
-pub struct Arrival(oneshot::Receiver<Attempt>);
+pub struct AttemptReceiver(oneshot::Receiver<Attempt>);
 
-impl Arrival {
+impl AttemptReceiver {
     /// Waits for the attempt.
     pub async fn attempt(self) -> Attempt {
         match self.0.await {
@@ -53,15 +53,15 @@ pub fn leased<Db: LeaseSource, T, E>(
     db: Db,
     request: Request,
     contract: Contract<T, E>,
-) -> (LeasedCall<Db::Database, T, E>, Arrival) {
-    let (arrive, arrival) = oneshot::channel();
+) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver) {
+    let (attempt_sender, attempt_receiver) = oneshot::channel();
     let call = LeasedCall {
         pool: db.lease_pool(),
         request,
         contract,
-        arrive,
+        attempt_sender,
     };
-    (call, Arrival(arrival))
+    (call, AttemptReceiver(attempt_receiver))
 }
 
 /// The boxed future of the body.
@@ -99,7 +99,7 @@ where
 {
     let contract = call.contract;
     // Counted before the task is first polled, so that `drain` waits for it as well.
-    let running = match Running::enter() {
+    let running = match CountedRun::enter() {
         Ok(running) => running,
         Err(refusal) => return Err(refused(call.request, refusal, &contract)),
     };
@@ -123,12 +123,12 @@ where
 /// Emits the event of a call that is refused before it claims. Returns the refusal.
 fn refused<T, E>(mut request: Request, refusal: Error, contract: &Contract<T, E>) -> E {
     request.begun(0);
-    request.tell("refused", None, Some(&refusal));
+    request.emit("refused", None, Some(&refusal));
     contract.lift(refusal)
 }
 
 async fn detached<DB: LeaseBackend, T, E>(
-    _running: Running,
+    _running: CountedRun,
     call: LeasedCall<DB, T, E>,
     body: Body<T, E>,
 ) -> Result<Replayable<T>, E> {
@@ -136,13 +136,21 @@ async fn detached<DB: LeaseBackend, T, E>(
         pool,
         mut request,
         contract,
-        arrive,
+        attempt_sender,
     } = call;
     let mut state = State::default();
     request.begun(0);
-    let answer = answer(pool, &mut request, &mut state, &contract, arrive, body).await;
+    let answer = answer(
+        pool,
+        &mut request,
+        &mut state,
+        &contract,
+        attempt_sender,
+        body,
+    )
+    .await;
     request.begun(state.waits);
-    request.tell(answer.outcome(), answer.record(), answer.refusal());
+    request.emit(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(&contract)
 }
 
@@ -151,33 +159,40 @@ async fn answer<DB: LeaseBackend, T, E>(
     request: &mut Request,
     state: &mut State,
     contract: &Contract<T, E>,
-    arrive: oneshot::Sender<Attempt>,
+    attempt_sender: oneshot::Sender<Attempt>,
     body: Body<T, E>,
 ) -> Answer<T, E> {
-    let holder = match prepare(pool, request) {
-        Ok(holder) => holder,
+    let held_lease = match prepare(pool, request) {
+        Ok(held_lease) => held_lease,
         Err(error) => return Answer::Refused(error),
     };
-    let claimed = claim(&holder.pool, request, &holder.ask, holder.lease, state).await;
+    let claimed = claim(
+        &held_lease.pool,
+        request,
+        &held_lease.claim_request,
+        held_lease.lease,
+        state,
+    )
+    .await;
     let claimed = match claimed {
         Ok(Ok(claimed)) => claimed,
         Ok(Err(decision)) => return Answer::of(decision, || Error::LeaseLost),
         Err(error) => return Answer::Refused(error),
     };
-    let (beats, asked) = mpsc::unbounded_channel();
+    let (requests, requested) = mpsc::unbounded_channel();
     let attempt = Attempt::new(
-        holder.ask.identity.clone(),
-        holder.ask.attempt_id,
+        held_lease.claim_request.identity.clone(),
+        held_lease.claim_request.attempt_id,
         claimed.attempt,
         claimed.until,
-        beats,
+        requests,
     );
-    let beating = beat::start(&holder, attempt.clone(), asked);
+    let heartbeat_task = heartbeat_task::start(&held_lease, attempt.clone(), requested);
     // The receiver is dropped if the body does not use the attempt; the body runs all the same.
-    let _ = arrive.send(attempt.clone());
+    let _ = attempt_sender.send(attempt.clone());
     let ended = match caught(body).await {
         Ok(result) => {
-            let end = holder.end(request, &attempt, result, contract);
+            let end = held_lease.end(request, &attempt, result, contract);
             // Encoding runs the result's own `Serialize`, which may panic.
             caught(pin!(end)).await
         }
@@ -185,12 +200,12 @@ async fn answer<DB: LeaseBackend, T, E>(
     };
     match ended {
         Ok(answer) => {
-            drop(beating);
+            drop(heartbeat_task);
             answer
         }
         Err(panic) => {
-            holder.panicked(&attempt).await;
-            drop(beating);
+            held_lease.panicked(&attempt).await;
+            drop(heartbeat_task);
             resume_unwind(panic)
         }
     }
@@ -210,7 +225,10 @@ async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn A
 }
 
 /// Checks the call and computes its identity.
-fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Holder<DB>, Error> {
+fn prepare<DB: LeaseBackend>(
+    pool: Pool<DB>,
+    request: &mut Request,
+) -> Result<HeldLease<DB>, Error> {
     let operation = *request.operation();
     let name = request.name().clone();
     let lease = operation.policy().lease.ok_or_else(|| Error::LeasePolicy {
@@ -222,15 +240,15 @@ fn prepare<DB: LeaseBackend>(pool: Pool<DB>, request: &mut Request) -> Result<Ho
         .settle()?
         .cloned()
         .ok_or_else(|| Error::KeyMissing { operation: name })?;
-    let ask = Ask {
-        home: DB::home(&pool)?,
-        ..Ask::new(operation.table_name(), identity)
+    let claim_request = ClaimRequest {
+        pool_traits: DB::pool_traits(&pool)?,
+        ..ClaimRequest::new(operation.table_name(), identity)
     };
     let heartbeats = Heartbeats::of(&pool)?;
-    Ok(Holder {
+    Ok(HeldLease {
         pool,
         heartbeats,
-        ask,
+        claim_request,
         lease,
         retention: operation.policy().retention_micros(),
     })

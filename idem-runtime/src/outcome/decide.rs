@@ -14,7 +14,7 @@ use crate::record::{AttemptId, Record, Status, Timestamp};
 
 /// The state of the store at one moment.
 #[derive(Debug)]
-pub(crate) struct Sighting {
+pub(crate) struct Lookup {
     /// The record, if there is one.
     pub(crate) record: Option<Record>,
     /// The result of trying to lock the identity.
@@ -40,7 +40,7 @@ pub(crate) enum Lock {
 
 /// The request that the state of the store is compared with.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct DecideInput<'a> {
     /// The namespace, which is part of every fingerprint.
     pub(crate) namespace: &'a str,
     /// The operation that is called.
@@ -53,10 +53,10 @@ pub(crate) struct Question<'a> {
     pub(crate) expiry: Expiry,
     /// The attempt that requests a lease, or `None` in atomic mode, where lapsed leases are not
     /// taken over.
-    pub(crate) lessee: Option<Lessee>,
+    pub(crate) lease_holder: Option<LeaseHolder>,
 }
 
-impl fmt::Debug for Question<'_> {
+impl fmt::Debug for DecideInput<'_> {
     /// Prints no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Question")
@@ -67,7 +67,7 @@ impl fmt::Debug for Question<'_> {
 
 /// An attempt that requests a lease.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lessee {
+pub(crate) struct LeaseHolder {
     /// The attempt. A lease with this id is its own: the answer of an earlier claim was lost.
     pub(crate) attempt_id: AttemptId,
     /// How a lapsed lease is handled.
@@ -94,7 +94,7 @@ pub enum Decision {
     /// Make a lapsed lease unknown and return [`Error::OutcomeUnknown`].
     Lapse(Box<Record>),
     /// Run the body: this attempt already holds the lease.
-    Held {
+    AlreadyHeld {
         /// The number of the attempt.
         attempt: i32,
     },
@@ -113,17 +113,17 @@ pub enum Decision {
 ///    Only an attempt that requests a lease acts on a lapsed one.
 /// 3. Without a record, or with a released record of the same request, the lock decides: nested,
 ///    refused, or run.
-pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
-    let Sighting { record, lock, now } = sighting;
-    let mut spent = None;
+pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
+    let Lookup { record, lock, now } = lookup;
+    let mut reclaimable = None;
     if let Some(record) = record {
-        let place = (record.attempt_id, record.attempt);
-        if has_expired(&record, now, question.expiry) {
-            spent = Some(place);
+        let last_attempt = (record.attempt_id, record.attempt);
+        if has_expired(&record, now, input.expiry) {
+            reclaimable = Some(last_attempt);
         } else {
-            match decide_record(record, now, question) {
+            match decide_record(record, now, input) {
                 Some(decision) => return decision,
-                None => spent = Some(place),
+                None => reclaimable = Some(last_attempt),
             }
         }
     }
@@ -134,8 +134,8 @@ pub(crate) fn decide(sighting: Sighting, question: Question<'_>) -> Decision {
         }),
         Lock::NoTransaction => Decision::Refuse(Error::NotInTransaction),
         Lock::Granted | Lock::NotAsked => Decision::Run {
-            replaces: spent.map(|(attempt_id, _)| attempt_id),
-            attempt: spent.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
+            replaces: reclaimable.map(|(attempt_id, _)| attempt_id),
+            attempt: reclaimable.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
         },
     }
 }
@@ -157,8 +157,8 @@ fn has_expired(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
 /// Returns the decision of a record, or `None` if the key was released and the request is the same.
 /// A released record is compared like any other: an earlier attempt may have sent its request to a
 /// provider under the external key that all attempts share.
-fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Option<Decision> {
-    match mismatch(&record, question) {
+fn decide_record(record: Record, now: Timestamp, input: DecideInput<'_>) -> Option<Decision> {
+    match mismatch(&record, input) {
         Ok(None) => {}
         Ok(Some(mismatch)) => return Some(Decision::Refuse(Error::Mismatch(Box::new(mismatch)))),
         Err(error) => return Some(Decision::Refuse(error)),
@@ -167,24 +167,26 @@ fn decide_record(record: Record, now: Timestamp, question: Question<'_>) -> Opti
         Status::Completed => Decision::Replay(Box::new(record)),
         Status::Failed => Decision::ReplayFailure(Box::new(record)),
         Status::Unknown => Decision::Refuse(unknown(&record)),
-        Status::InProgress => decide_lease(record, now, question.lessee),
+        Status::InProgress => decide_lease(record, now, input.lease_holder),
         Status::Released => return None,
     })
 }
 
 /// Decides on a lease. At `locked_until` itself the lease has lapsed: that is the first moment that
 /// does not belong to its owner.
-fn decide_lease(record: Record, now: Timestamp, lessee: Option<Lessee>) -> Decision {
+fn decide_lease(record: Record, now: Timestamp, lease_holder: Option<LeaseHolder>) -> Decision {
     let left = record
         .locked_until
         .map(|until| until.since(now))
         .filter(|left| !left.is_zero());
     let has_lapsed = record.locked_until.is_some() && left.is_none();
-    match lessee {
-        Some(lessee) if lessee.attempt_id == record.attempt_id => Decision::Held {
-            attempt: record.attempt,
-        },
-        Some(lessee) if has_lapsed => match lessee.on_lapse {
+    match lease_holder {
+        Some(lease_holder) if lease_holder.attempt_id == record.attempt_id => {
+            Decision::AlreadyHeld {
+                attempt: record.attempt,
+            }
+        }
+        Some(lease_holder) if has_lapsed => match lease_holder.on_lapse {
             OnLapse::Retry => Decision::TakeOver {
                 lapsed: record.attempt_id,
                 attempt: record.attempt.saturating_add(1),
@@ -219,9 +221,9 @@ pub(crate) fn unknown(record: &Record) -> Error {
 
 /// Returns how the request differs from the recorded one, or `None` if it is the same. Both are
 /// hashed by the algorithm of the record.
-fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>, Error> {
-    let submitted = match question.request {
-        Some(request) => Some(submitted(record.fingerprint_version, question, request)?),
+fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>, Error> {
+    let submitted = match input.request {
+        Some(request) => Some(submitted(record.fingerprint_version, input, request)?),
         None => None,
     };
     let same_request = match (record.fingerprint, submitted) {
@@ -230,16 +232,16 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
         // keeps its earlier keys.
         (None, _) | (_, None) => true,
     };
-    if record.operation == question.operation && same_request {
+    if record.operation == input.operation && same_request {
         return Ok(None);
     }
-    let mut mismatch = Mismatch::new(record.operation.clone(), question.operation.to_owned());
+    let mut mismatch = Mismatch::new(record.operation.clone(), input.operation.to_owned());
     mismatch.recorded_request.clone_from(&record.request);
     mismatch.recorded_request_too_large = record.request_too_large;
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
-    if record.operation == question.operation
-        && let (Some(recorded), Some(submitted)) = (&record.request, question.request)
+    if record.operation == input.operation
+        && let (Some(recorded), Some(submitted)) = (&record.request, input.request)
     {
         let elements = without_order(recorded);
         mismatch.differs_in_order_only = elements.is_some() && elements == without_order(submitted);
@@ -248,10 +250,10 @@ fn mismatch(record: &Record, question: Question<'_>) -> Result<Option<Mismatch>,
 }
 
 /// Returns the fingerprint of the submitted request by the algorithm of `version`.
-fn submitted(version: i16, question: Question<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
-    match question.fingerprint {
+fn submitted(version: i16, input: DecideInput<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
+    match input.fingerprint {
         Some(fingerprint) if version == FINGERPRINT_VERSION => Ok(fingerprint),
-        _ => Fingerprint::compute(version, question.namespace, question.operation, request).ok_or(
+        _ => Fingerprint::compute(version, input.namespace, input.operation, request).ok_or(
             Error::UnknownState {
                 what: "fingerprint version",
                 value: i64::from(version),

@@ -96,7 +96,7 @@ impl Change {
         matches!(self, Self::Lapse | Self::LapseReleased | Self::TakeOver)
     }
 
-    /// Returns whether the change is allowed on this record. `seen` is the writer's own attempt, or
+    /// Returns whether the change is allowed on this record. `expected` is the writer's own attempt, or
     /// the attempt of the record that the writer read.
     #[cfg_attr(
         not(feature = "memory"),
@@ -105,8 +105,8 @@ impl Change {
             reason = "the statements of the databases are made from its parts"
         )
     )]
-    pub(crate) fn permits(self, record: &Record, seen: AttemptId, now: Timestamp) -> bool {
-        record.attempt_id == seen
+    pub(crate) fn permits(self, record: &Record, expected: AttemptId, now: Timestamp) -> bool {
+        record.attempt_id == expected
             && self.from().contains(&record.status)
             && (!self.wants_lapsed() || record.locked_until.is_some_and(|until| until <= now))
     }

@@ -4,7 +4,7 @@ mod decide;
 mod fence;
 mod typed;
 
-pub(crate) use self::decide::{Decision, Lessee, Lock, Question, Sighting, decide, unknown};
+pub(crate) use self::decide::{DecideInput, Decision, LeaseHolder, Lock, Lookup, decide, unknown};
 pub(crate) use self::fence::Change;
 pub use self::typed::{Outcome, TypedMismatch};
 

@@ -14,14 +14,14 @@ mod table;
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 const REQUEST: &[u8] = br#"{"amount":5}"#;
 
-fn question(request: Option<&[u8]>, expiry: Expiry) -> Question<'_> {
-    Question {
+fn input(request: Option<&[u8]>, expiry: Expiry) -> DecideInput<'_> {
+    DecideInput {
         namespace: "payments",
         operation: "pay",
         request,
         fingerprint: None,
         expiry,
-        lessee: None,
+        lease_holder: None,
     }
 }
 
@@ -45,17 +45,17 @@ fn record(status: Status) -> Record {
     }
 }
 
-fn ask(record: Option<Record>, lock: Lock) -> Decision {
-    ask_with(record, lock, question(Some(REQUEST), Expiry::Replay))
+fn decision_on(record: Option<Record>, lock: Lock) -> Decision {
+    decision_with(record, lock, input(Some(REQUEST), Expiry::Replay))
 }
 
-fn ask_with(record: Option<Record>, lock: Lock, question: Question<'_>) -> Decision {
-    let sighting = Sighting {
+fn decision_with(record: Option<Record>, lock: Lock, input: DecideInput<'_>) -> Decision {
+    let lookup = Lookup {
         record,
         lock,
         now: NOW,
     };
-    decide(sighting, question)
+    decide(lookup, input)
 }
 
 const LOCKS: [Lock; 5] = [
@@ -69,22 +69,22 @@ const LOCKS: [Lock; 5] = [
 #[test]
 fn without_a_record_the_lock_decides() {
     assert!(matches!(
-        ask(None, Lock::Granted),
+        decision_on(None, Lock::Granted),
         Decision::Run {
             replaces: None,
             attempt: 1
         }
     ));
     assert!(matches!(
-        ask(None, Lock::Refused),
+        decision_on(None, Lock::Refused),
         Decision::Refuse(Error::InFlight { .. })
     ));
     assert!(matches!(
-        ask(None, Lock::Nested),
+        decision_on(None, Lock::Nested),
         Decision::Refuse(Error::NestedSameKey)
     ));
     assert!(matches!(
-        ask(None, Lock::NoTransaction),
+        decision_on(None, Lock::NoTransaction),
         Decision::Refuse(Error::NotInTransaction)
     ));
 }
@@ -93,19 +93,19 @@ fn without_a_record_the_lock_decides() {
 fn a_record_decides_whatever_the_lock_said() {
     for lock in LOCKS {
         assert!(matches!(
-            ask(Some(record(Status::Completed)), lock),
+            decision_on(Some(record(Status::Completed)), lock),
             Decision::Replay(_)
         ));
         assert!(matches!(
-            ask(Some(record(Status::Failed)), lock),
+            decision_on(Some(record(Status::Failed)), lock),
             Decision::ReplayFailure(_)
         ));
         assert!(matches!(
-            ask(Some(record(Status::Unknown)), lock),
+            decision_on(Some(record(Status::Unknown)), lock),
             Decision::Refuse(Error::OutcomeUnknown { .. })
         ));
         assert!(matches!(
-            ask(Some(record(Status::InProgress)), lock),
+            decision_on(Some(record(Status::InProgress)), lock),
             Decision::Refuse(Error::InFlight { .. })
         ));
     }
@@ -121,8 +121,8 @@ fn a_different_request_is_refused_before_anything_is_replayed() {
             Status::InProgress,
             Status::Released,
         ] {
-            let other = question(Some(br#"{"amount":6}"#), Expiry::Replay);
-            let decision = ask_with(Some(record(status)), lock, other);
+            let other = input(Some(br#"{"amount":6}"#), Expiry::Replay);
+            let decision = decision_with(Some(record(status)), lock, other);
             let Decision::Refuse(Error::Mismatch(mismatch)) = decision else {
                 panic!("{status:?} under {lock:?}: {decision:?}");
             };
@@ -133,12 +133,12 @@ fn a_different_request_is_refused_before_anything_is_replayed() {
 
 #[test]
 fn another_operation_is_refused_even_when_no_request_is_compared() {
-    let elsewhere = Question {
+    let elsewhere = DecideInput {
         operation: "refund",
-        ..question(None, Expiry::Replay)
+        ..input(None, Expiry::Replay)
     };
     for status in [Status::Completed, Status::InProgress, Status::Released] {
-        let decision = ask_with(Some(record(status)), Lock::Granted, elsewhere);
+        let decision = decision_with(Some(record(status)), Lock::Granted, elsewhere);
         assert!(
             matches!(decision, Decision::Refuse(Error::Mismatch(_))),
             "{status:?}: {decision:?}"
@@ -148,16 +148,16 @@ fn another_operation_is_refused_even_when_no_request_is_compared() {
 
 #[test]
 fn an_operation_that_stopped_comparing_keeps_its_old_keys() {
-    let decision = ask_with(
+    let decision = decision_with(
         Some(record(Status::Completed)),
         Lock::Granted,
-        question(None, Expiry::Replay),
+        input(None, Expiry::Replay),
     );
     assert!(matches!(decision, Decision::Replay(_)));
     let mut uncompared = record(Status::Completed);
     uncompared.fingerprint = None;
     assert!(matches!(
-        ask(Some(uncompared), Lock::Granted),
+        decision_on(Some(uncompared), Lock::Granted),
         Decision::Replay(_)
     ));
 }
@@ -165,11 +165,11 @@ fn an_operation_that_stopped_comparing_keeps_its_old_keys() {
 #[test]
 fn a_fingerprint_that_is_known_already_decides_as_the_request_does() {
     for request in [REQUEST, b"{}"] {
-        let known = Question {
+        let known = DecideInput {
             fingerprint: Fingerprint::compute(FINGERPRINT_VERSION, "payments", "pay", request),
-            ..question(Some(request), Expiry::Replay)
+            ..input(Some(request), Expiry::Replay)
         };
-        let decision = ask_with(Some(record(Status::Completed)), Lock::Granted, known);
+        let decision = decision_with(Some(record(Status::Completed)), Lock::Granted, known);
         assert_eq!(
             matches!(decision, Decision::Replay(_)),
             request == REQUEST,
@@ -182,11 +182,11 @@ fn a_fingerprint_that_is_known_already_decides_as_the_request_does() {
 fn a_fingerprint_that_is_known_already_is_none_of_another_version() {
     let mut newer = record(Status::Completed);
     newer.fingerprint_version = FINGERPRINT_VERSION + 1;
-    let known = Question {
+    let known = DecideInput {
         fingerprint: newer.fingerprint,
-        ..question(Some(REQUEST), Expiry::Replay)
+        ..input(Some(REQUEST), Expiry::Replay)
     };
-    let decision = ask_with(Some(newer), Lock::Granted, known);
+    let decision = decision_with(Some(newer), Lock::Granted, known);
     assert!(
         matches!(decision, Decision::Refuse(Error::UnknownState { .. })),
         "{decision:?}"
@@ -198,7 +198,7 @@ fn a_fingerprint_of_an_unknown_version_is_an_error_and_never_a_run() {
     let mut newer = record(Status::Completed);
     newer.fingerprint_version = FINGERPRINT_VERSION + 1;
     assert!(matches!(
-        ask(Some(newer), Lock::Granted),
+        decision_on(Some(newer), Lock::Granted),
         Decision::Refuse(Error::UnknownState {
             what: "fingerprint version",
             ..
@@ -208,41 +208,41 @@ fn a_fingerprint_of_an_unknown_version_is_an_error_and_never_a_run() {
 
 #[test]
 fn an_expired_record_replays_unless_expiry_is_strict() {
-    for (expires_at, spent) in [(1_000_000, true), (999_999, true), (1_000_001, false)] {
+    for (expires_at, reclaimable) in [(1_000_000, true), (999_999, true), (1_000_001, false)] {
         let mut record = record(Status::Completed);
         record.expires_at = Some(Timestamp::from_micros(expires_at));
         record.attempt = 3;
         let id = record.attempt_id;
         assert!(matches!(
-            ask(Some(record.clone()), Lock::Granted),
+            decision_on(Some(record.clone()), Lock::Granted),
             Decision::Replay(_)
         ));
-        let strict = question(Some(REQUEST), Expiry::Strict);
-        match ask_with(Some(record), Lock::Granted, strict) {
+        let strict = input(Some(REQUEST), Expiry::Strict);
+        match decision_with(Some(record), Lock::Granted, strict) {
             Decision::Run {
                 replaces: Some(replaces),
                 attempt: 4,
-            } => assert!(spent && replaces == id),
-            Decision::Replay(_) => assert!(!spent),
+            } => assert!(reclaimable && replaces == id),
+            Decision::Replay(_) => assert!(!reclaimable),
             other => panic!("{other:?}"),
         }
     }
 }
 
 #[test]
-fn a_spent_record_still_waits_for_the_lock() {
-    let strict = question(Some(REQUEST), Expiry::Strict);
+fn a_reclaimable_record_still_waits_for_the_lock() {
+    let strict = input(Some(REQUEST), Expiry::Strict);
     let mut expired = record(Status::Completed);
     expired.expires_at = Some(NOW);
     assert!(matches!(
-        ask_with(Some(expired), Lock::Refused, strict),
+        decision_with(Some(expired), Lock::Refused, strict),
         Decision::Refuse(Error::InFlight { .. })
     ));
 }
 
 #[test]
 fn a_lease_never_expires_and_is_never_taken_over_here() {
-    let strict = question(Some(REQUEST), Expiry::Strict);
+    let strict = input(Some(REQUEST), Expiry::Strict);
     for (locked_until, retry_after) in [
         (1_250_000, Duration::from_millis(250)),
         (1_000_000, DEFAULT_RETRY_AFTER),
@@ -250,7 +250,7 @@ fn a_lease_never_expires_and_is_never_taken_over_here() {
     ] {
         let mut leased = record(Status::InProgress);
         leased.locked_until = Some(Timestamp::from_micros(locked_until));
-        match ask_with(Some(leased), Lock::Granted, strict) {
+        match decision_with(Some(leased), Lock::Granted, strict) {
             Decision::Refuse(Error::InFlight { retry_after: found }) => {
                 assert_eq!(found, retry_after);
             }
@@ -260,7 +260,7 @@ fn a_lease_never_expires_and_is_never_taken_over_here() {
     let mut unknown = record(Status::Unknown);
     unknown.locked_until = Some(Timestamp::from_micros(10));
     assert!(matches!(
-        ask_with(Some(unknown), Lock::Granted, strict),
+        decision_with(Some(unknown), Lock::Granted, strict),
         Decision::Refuse(Error::OutcomeUnknown { .. })
     ));
 }
@@ -270,19 +270,19 @@ fn a_released_record_counts_as_absent_for_its_own_request_and_is_replaced() {
     let released = record(Status::Released);
     let id = released.attempt_id;
     assert!(matches!(
-        ask(Some(released), Lock::Granted),
+        decision_on(Some(released), Lock::Granted),
         Decision::Run { replaces: Some(replaces), attempt: 2 } if replaces == id
     ));
 }
 
 #[test]
 fn a_released_record_is_free_for_another_request_once_a_strict_retention_is_over() {
-    let other = question(Some(br#"{"amount":6}"#), Expiry::Strict);
+    let other = input(Some(br#"{"amount":6}"#), Expiry::Strict);
     for (expires_at, free) in [(1_000_000, true), (1_000_001, false)] {
         let mut released = record(Status::Released);
         released.expires_at = Some(Timestamp::from_micros(expires_at));
         let id = released.attempt_id;
-        match ask_with(Some(released), Lock::Granted, other) {
+        match decision_with(Some(released), Lock::Granted, other) {
             Decision::Run {
                 replaces: Some(replaces),
                 attempt: 2,
@@ -297,7 +297,7 @@ fn a_released_record_is_free_for_another_request_once_a_strict_retention_is_over
 fn a_released_record_of_an_unknown_fingerprint_version_is_an_error_and_never_a_run() {
     let mut newer = record(Status::Released);
     newer.fingerprint_version = FINGERPRINT_VERSION + 1;
-    let decision = ask(Some(newer), Lock::Granted);
+    let decision = decision_on(Some(newer), Lock::Granted);
     assert!(
         matches!(decision, Decision::Refuse(Error::UnknownState { .. })),
         "{decision:?}"
@@ -318,13 +318,13 @@ fn a_caller_is_asked_to_wait_longer_the_older_the_attempt_and_never_beyond_its_l
     assert_eq!(last, MAX_RETRY_AFTER);
 }
 
-fn leased(on_lapse: OnLapse) -> Question<'static> {
-    Question {
-        lessee: Some(Lessee {
+fn leased(on_lapse: OnLapse) -> DecideInput<'static> {
+    DecideInput {
+        lease_holder: Some(LeaseHolder {
             attempt_id: AttemptId::random(),
             on_lapse,
         }),
-        ..question(Some(REQUEST), Expiry::Replay)
+        ..input(Some(REQUEST), Expiry::Replay)
     }
 }
 
@@ -336,7 +336,7 @@ fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
         held.attempt = 7;
         let id = held.attempt_id;
         for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
-            match ask_with(Some(held.clone()), Lock::Granted, leased(on_lapse)) {
+            match decision_with(Some(held.clone()), Lock::Granted, leased(on_lapse)) {
                 Decision::Refuse(Error::InFlight { retry_after }) => {
                     assert!(live);
                     assert_eq!(retry_after, Duration::from_micros(1));
@@ -363,7 +363,7 @@ fn a_lease_without_an_end_is_nobodys_to_take() {
     held.locked_until = None;
     for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
         assert!(matches!(
-            ask_with(Some(held.clone()), Lock::Granted, leased(on_lapse)),
+            decision_with(Some(held.clone()), Lock::Granted, leased(on_lapse)),
             Decision::Refuse(Error::InFlight { .. })
         ));
     }
@@ -375,16 +375,16 @@ fn a_lease_of_this_very_attempt_is_held_and_of_no_other() {
     for locked_until in [10, 1_250_000] {
         let mut held = record(Status::InProgress);
         held.locked_until = Some(Timestamp::from_micros(locked_until));
-        let own = Question {
-            lessee: Some(Lessee {
+        let own = DecideInput {
+            lease_holder: Some(LeaseHolder {
                 attempt_id: held.attempt_id,
                 on_lapse: OnLapse::Unknown,
             }),
-            ..question(Some(REQUEST), Expiry::Replay)
+            ..input(Some(REQUEST), Expiry::Replay)
         };
         assert!(matches!(
-            ask_with(Some(held), Lock::Granted, own),
-            Decision::Held { attempt: 1 }
+            decision_with(Some(held), Lock::Granted, own),
+            Decision::AlreadyHeld { attempt: 1 }
         ));
     }
 }

@@ -109,20 +109,20 @@ fn text_of(value: &Value) -> Option<&Value> {
 }
 
 /// The encoder and the decoder of a field's type.
-pub struct Field<T> {
+pub struct FieldCodec<T> {
     encode: fn(&T) -> Option<Value>,
     decode: fn(&Value) -> Option<T>,
 }
 
 /// Returns the encoder and the decoder of a field's type.
-pub fn field<T: FailureField>() -> Field<T> {
-    Field {
+pub fn field<T: FailureField>() -> FieldCodec<T> {
+    FieldCodec {
         encode: T::encode,
         decode: T::decode,
     }
 }
 
-impl<T> Field<T> {
+impl<T> FieldCodec<T> {
     /// Encodes the field. Returns `None` if JSON cannot represent it.
     pub fn encode(self, value: &T) -> Option<Value> {
         (self.encode)(value)
@@ -135,9 +135,9 @@ impl<T> Field<T> {
     }
 
     /// Decodes the field at this index. An absent field is decoded from `null`.
-    pub fn listed(self, failure: &StoredFailure, place: usize) -> Option<T> {
+    pub fn listed(self, failure: &StoredFailure, index: usize) -> Option<T> {
         let fields = failure.data.as_array()?;
-        (self.decode)(fields.get(place).unwrap_or(&Value::Null))
+        (self.decode)(fields.get(index).unwrap_or(&Value::Null))
     }
 }
 

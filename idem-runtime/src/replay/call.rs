@@ -145,13 +145,13 @@ mod tests {
         );
         let mut waiting = waiting;
         assert!(poll(waiting.as_mut()).is_pending());
-        let told = |polled: Poll<Result<(), Replayable<&str>>>| match polled {
+        let is_replay = |polled: Poll<Result<(), Replayable<&str>>>| match polled {
             Poll::Ready(Err(error)) => error.replayed(),
             other => panic!("{other:?}"),
         };
-        assert!(told(poll(replay)));
-        assert!(!told(poll(outer)));
-        assert!(!told(poll(first)));
+        assert!(is_replay(poll(replay)));
+        assert!(!is_replay(poll(outer)));
+        assert!(!is_replay(poll(first)));
         assert!(poll(waiting.as_mut()).is_pending());
     }
 

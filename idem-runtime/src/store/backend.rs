@@ -5,23 +5,24 @@ use std::future::Future;
 use sqlx::{Database, Pool, Transaction};
 
 use super::session::{
-    Ask, CommitError, Declined, Entry, Held, Home, Seen, Session, Spent, Written,
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+    PoolTraits, Purgeable, Session, Written,
 };
 use crate::error::Error;
 
 /// A unit of work, and what claiming in it showed.
-pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<Seen, Error>);
+pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<ClaimLookup, Error>);
 
 /// A unit of work that was claimed as it was begun.
-pub(super) type Fresh<'c, DB> = (Transaction<'c, DB>, Held);
+pub(super) type Fresh<'c, DB> = (Transaction<'c, DB>, HeldClaim);
 
 /// What became of recording and committing.
 #[doc(hidden)]
-pub enum Sealed<'c, DB: Backend> {
+pub enum FinishOutcome<'c, DB: Backend> {
     /// Both are done.
     Committed,
     /// Another attempt's record stands in the way; to be rolled back.
-    Rival(Transaction<'c, DB>),
+    Conflict(Transaction<'c, DB>),
     /// Refused, before COMMIT or by it; to be rolled back.
     Refused(Transaction<'c, DB>, Error),
     /// COMMIT was sent; or the connection is of no further use.
@@ -40,37 +41,37 @@ pub trait Backend: Database<Connection: Session> {
     /// # Errors
     /// [`Error::Schema`] if its connections do not share one database.
     #[doc(hidden)]
-    fn home(pool: &Pool<Self>) -> Result<Home, Error>;
+    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error>;
 
     /// A look before any transaction, where beginning one would wait for other keys.
     #[doc(hidden)]
-    fn peek(
+    fn look_up_before_begin(
         conn: &mut Self::Connection,
-        ask: &Ask,
-    ) -> impl Future<Output = Result<Option<Seen>, Error>> + Send;
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<Option<ClaimLookup>, Error>> + Send;
 
     /// Begins a unit of work and claims in it. The transaction comes back even if claiming failed,
     /// for its owner to roll back.
     #[doc(hidden)]
     fn open<'c>(
         conn: &'c mut Self::Connection,
-        ask: &Ask,
+        request: &ClaimRequest,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
     /// Begins a unit of work on a pooled connection and claims in it, in one message: for the usual case,
-    /// an identity without a record. Asked only where [`Home::fuses`] says so.
+    /// an identity without a record. Asked only where [`PoolTraits::fuses`] says so.
     ///
     /// # Errors
     /// Why not; the connection is then to be cleared by the next attempt, which is told so
-    /// ([`Ask::declined`]).
+    /// ([`ClaimRequest::fused_fallback`]).
     #[doc(hidden)]
     fn open_fresh<'c>(
         conn: &'c mut Self::Connection,
-        ask: &Ask,
-        undo: bool,
-    ) -> impl Future<Output = Result<Fresh<'c, Self>, Result<Declined, Error>>> + Send {
-        let _ = (conn, ask, undo);
-        async { Err(Ok(Declined::Unfit)) }
+        request: &ClaimRequest,
+        may_discard: bool,
+    ) -> impl Future<Output = Result<Fresh<'c, Self>, Result<FusedFallback, Error>>> + Send {
+        let _ = (conn, request, may_discard);
+        async { Err(Ok(FusedFallback::Unfit)) }
     }
 
     /// Begins a unit of work without a claim, for a call without a key.
@@ -83,12 +84,12 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn join<'c>(
         conn: &'c mut Self::Connection,
-        ask: &Ask,
+        request: &ClaimRequest,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
     /// Sets a savepoint in the caller's transaction, for a call without a key.
     #[doc(hidden)]
-    fn savepoint(
+    fn join_plain(
         conn: &mut Self::Connection,
     ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
 
@@ -111,10 +112,10 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn has_ended(
         tx: &mut Transaction<'_, Self>,
-        held: &Held,
+        claim: &HeldClaim,
     ) -> impl Future<Output = Result<bool, Error>> + Send {
         async {
-            match tx.unmark(held, true).await {
+            match tx.release_savepoint(claim, BodyWrites::Discard).await {
                 Err(Error::TransactionEnded) => Ok(true),
                 Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
                 Ok(()) | Err(_) => Ok(false),
@@ -125,17 +126,19 @@ pub trait Backend: Database<Connection: Session> {
     /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
     /// say so itself.
     #[doc(hidden)]
-    fn prove(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), Error>> + Send;
+    fn check_transaction(
+        tx: &mut Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Writes the record and commits, after taking back the body's writes if `undo`.
+    /// Writes the record and commits, after taking back the body's writes if `body_writes`.
     #[doc(hidden)]
-    fn seal<'c>(
+    fn finish<'c>(
         tx: Transaction<'c, Self>,
-        held: &Held,
-        entry: &Entry<'_>,
-        undo: bool,
-    ) -> impl Future<Output = Sealed<'c, Self>> + Send {
-        seal(tx, held, entry, undo)
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> impl Future<Output = FinishOutcome<'c, Self>> + Send {
+        finish(tx, claim, record, body_writes)
     }
 
     /// COMMIT of a unit of work begun by [`Backend::open`]. Where it is refused there is still a
@@ -162,7 +165,7 @@ pub trait Backend: Database<Connection: Session> {
     /// After a body: whether the connection still answers what it is asked, and not what it was asked
     /// before, where a driver can lose count.
     #[doc(hidden)]
-    fn is_in_step(conn: &mut Self::Connection) -> impl Future<Output = bool> + Send {
+    fn is_in_sync(conn: &mut Self::Connection) -> impl Future<Output = bool> + Send {
         let _ = conn;
         async { true }
     }
@@ -188,7 +191,7 @@ pub trait Backend: Database<Connection: Session> {
     fn sweep(
         conn: &mut Self::Connection,
         table: &str,
-        spent: Spent,
+        purgeable: Purgeable,
         limit: u32,
     ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 
@@ -199,43 +202,43 @@ pub trait Backend: Database<Connection: Session> {
     /// Whether a refused record may have met a rival's, though the error does not name the record's
     /// table.
     #[doc(hidden)]
-    fn may_be_rivals(error: &Error) -> bool {
+    fn may_be_conflict(error: &Error) -> bool {
         let _ = error;
         false
     }
 
     /// An error of a statement, folded by its code.
     #[doc(hidden)]
-    fn fold(error: sqlx::Error) -> Error;
+    fn map_error(error: sqlx::Error) -> Error;
 }
 
-/// Writes the record as the last statement, after taking back the body's writes if `undo`.
+/// Writes the record as the last statement, after taking back the body's writes if `body_writes`.
 pub(crate) async fn write<S: Session>(
     conn: &mut S,
-    held: &Held,
-    entry: &Entry<'_>,
-    undo: bool,
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
 ) -> Result<Written, Error> {
-    conn.unmark(held, undo).await?;
-    conn.write(held, entry).await
+    conn.release_savepoint(claim, body_writes).await?;
+    conn.write(claim, record).await
 }
 
 /// Record and COMMIT, one after the other.
-pub(super) async fn seal<'c, DB: Backend>(
+pub(super) async fn finish<'c, DB: Backend>(
     mut tx: Transaction<'c, DB>,
-    held: &Held,
-    entry: &Entry<'_>,
-    undo: bool,
-) -> Sealed<'c, DB> {
-    match write(&mut *tx, held, entry, undo).await {
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
+) -> FinishOutcome<'c, DB> {
+    match write(&mut *tx, claim, record, body_writes).await {
         // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction reports
         // success.
         Ok(Written::Done) => match DB::end(&mut tx).await {
-            Ok(()) => Sealed::Committed,
-            Err(CommitError::RolledBack(error)) => Sealed::Refused(tx, error),
-            Err(error) => Sealed::Failed(error),
+            Ok(()) => FinishOutcome::Committed,
+            Err(CommitError::RolledBack(error)) => FinishOutcome::Refused(tx, error),
+            Err(error) => FinishOutcome::Failed(error),
         },
-        Ok(Written::Rival) => Sealed::Rival(tx),
-        Err(error) => Sealed::Refused(tx, error),
+        Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
+        Err(error) => FinishOutcome::Refused(tx, error),
     }
 }

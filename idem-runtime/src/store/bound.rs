@@ -5,14 +5,14 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::session::{Ask, Entry, Held, Session, Spent, Written};
+use super::session::{BodyWrites, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written};
 use super::typed::Store;
 use crate::error::{Error, Field, Mismatch};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, limits, text};
-use crate::outcome::{Decision, Outcome, Question, TypedMismatch, decide, unknown};
+use crate::outcome::{DecideInput, Decision, Outcome, TypedMismatch, decide, unknown};
 use crate::payload::{decode_request, encode, result_of, stored_failure};
 use crate::policy::DEFAULT_RETRY_AFTER;
 use crate::record::{AttemptId, Record, Status, stored_request};
@@ -36,7 +36,7 @@ pub struct Bound<'s, S, Req, Res> {
 /// ask, its key is in flight for this process for as long as it is kept.
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim {
-    held: Held,
+    held: HeldClaim,
     operation: String,
     fingerprint: Fingerprint,
     request: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ impl fmt::Debug for StoreClaim {
     /// Names the attempt; neither the key nor the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreClaim")
-            .field("attempt_id", &self.held.ask.attempt_id)
+            .field("attempt_id", &self.held.request.attempt_id)
             .field("operation", &self.operation)
             .finish_non_exhaustive()
     }
@@ -57,7 +57,7 @@ impl fmt::Debug for StoreClaim {
 impl StoreClaim {
     /// Names this attempt; the record will carry it.
     pub fn attempt_id(&self) -> AttemptId {
-        self.held.ask.attempt_id
+        self.held.request.attempt_id
     }
 }
 
@@ -88,21 +88,22 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     {
         text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
-        let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
-        let question = Question {
+        let claim_request =
+            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
+        let input = DecideInput {
             namespace: self.store.namespace.as_str(),
             operation,
             request: Some(&canonical),
             fingerprint: None,
             expiry: self.store.expiry,
-            lessee: None,
+            lease_holder: None,
         };
-        let (sighting, held) = self.conn.claim(&ask).await?.split(ask);
-        match decide(sighting, question) {
+        let (lookup, held) = self.conn.claim(&claim_request).await?.split(claim_request);
+        match decide(lookup, input) {
             Decision::Run { replaces, attempt } => {
                 let fingerprint = Fingerprint::compute(
                     FINGERPRINT_VERSION,
-                    question.namespace,
+                    input.namespace,
                     operation,
                     &canonical,
                 )
@@ -113,7 +114,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
                 if !held.verified {
                     self.conn.verify(&held).await?;
                 }
-                self.conn.mark(&held, false).await?;
+                self.conn.set_savepoint(&held, false).await?;
                 Ok(Outcome::Fresh(StoreClaim {
                     held,
                     operation: operation.to_owned(),
@@ -169,9 +170,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
     /// good; the claim is gone all the same.
     pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
-        let ask = claim.held.ask.clone();
+        let claim_request = claim.held.request.clone();
         let released = self.conn.release(claim.held).await;
-        self.or_withdraw(&ask, released).await
+        self.or_withdraw(&claim_request, released).await
     }
 
     /// Reads a record, expired or not, for operators and status pages.
@@ -180,8 +181,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the
     /// database's.
     pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
-        let ask = Ask::new(self.store.table.clone(), self.identity(key, "get")?);
-        Ok(self.conn.look_up(&ask).await?.record)
+        let claim_request = ClaimRequest::new(self.store.table.clone(), self.identity(key, "get")?);
+        Ok(self.conn.look_up(&claim_request).await?.record)
     }
 
     /// Deletes up to `limit` expired records of the table, of every namespace; returns how many.
@@ -190,7 +191,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// The database's.
     pub async fn purge_expired(&mut self, limit: u32) -> Result<u64, Error> {
         self.conn
-            .purge(&self.store.table, Spent::Expired, limit)
+            .purge(&self.store.table, Purgeable::Expired, limit)
             .await
     }
 
@@ -218,7 +219,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         payload: &[u8],
     ) -> Result<(), Error> {
         let failed = status == Status::Failed;
-        let entry = Entry {
+        let record = NewRecord {
             status,
             operation: &claim.operation,
             fingerprint: Some(claim.fingerprint),
@@ -229,20 +230,28 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             replaces: claim.replaces,
             attempt: claim.attempt,
         };
-        let written = match self.conn.unmark(&claim.held, false).await {
-            Ok(()) => self.conn.write(&claim.held, &entry).await,
+        let written = match self
+            .conn
+            .release_savepoint(&claim.held, BodyWrites::Keep)
+            .await
+        {
+            Ok(()) => self.conn.write(&claim.held, &record).await,
             Err(error) => Err(error),
         };
-        match self.or_withdraw(&claim.held.ask, written).await? {
+        match self.or_withdraw(&claim.held.request, written).await? {
             Written::Done => Ok(()),
-            Written::Rival => Err(Error::FreshTransactionNeeded),
+            Written::Conflict => Err(Error::FreshTransactionNeeded),
         }
     }
 
     /// A claim whose transaction the caller ended without it is given up, whatever it left.
-    async fn or_withdraw<T>(&mut self, ask: &Ask, ended: Result<T, Error>) -> Result<T, Error> {
+    async fn or_withdraw<T>(
+        &mut self,
+        claim_request: &ClaimRequest,
+        ended: Result<T, Error>,
+    ) -> Result<T, Error> {
         if matches!(ended, Err(Error::TransactionEnded)) {
-            self.conn.withdraw(ask).await?;
+            self.conn.withdraw(claim_request).await?;
         }
         ended
     }
@@ -266,7 +275,7 @@ where
         Decision::Refuse(error) => Err(error),
         Decision::Lapse(record) => Err(unknown(&record)),
         // Whoever asked did not act on it: the key is not free for anybody else meanwhile.
-        Decision::Run { .. } | Decision::TakeOver { .. } | Decision::Held { .. } => {
+        Decision::Run { .. } | Decision::TakeOver { .. } | Decision::AlreadyHeld { .. } => {
             Ok(Outcome::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             })

@@ -24,8 +24,8 @@ impl<K: PartialEq, V: Clone> Bounded<K, V> {
     /// Returns the value of the first key that fits, if one is remembered.
     pub(super) fn find(&self, fits: impl Fn(&K) -> bool) -> Option<V> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = entries.iter().position(|(key, _)| fits(key))?;
-        let entry = entries.remove(place)?;
+        let position = entries.iter().position(|(key, _)| fits(key))?;
+        let entry = entries.remove(position)?;
         let value = entry.1.clone();
         entries.push_front(entry);
         Some(value)

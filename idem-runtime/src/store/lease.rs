@@ -9,11 +9,11 @@ use std::fmt;
 use std::future::Future;
 
 use super::backend::Backend;
-use super::session::{Ask, CommitError, Entry, Seen, Session};
+use super::session::{ClaimLookup, ClaimRequest, CommitError, NewRecord, Session};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
-use crate::outcome::{Change, Decision, Lessee, Question, Sighting, decide};
+use crate::outcome::{Change, DecideInput, Decision, LeaseHolder, Lookup, decide};
 use crate::policy::Lease;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use crate::policy::OnLapse;
@@ -32,17 +32,17 @@ impl<DB: Backend<Connection: LeaseSession>> LeaseBackend for DB {}
 #[doc(hidden)]
 pub trait LeaseSession: Session {
     /// Claims: lock, look, decide, write, in one durable transaction. Refused inside another.
-    fn take(
+    fn acquire(
         &mut self,
-        ask: &Ask,
-        terms: &Terms<'_>,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
     ) -> impl Future<Output = Result<Leased, CommitError>> + Send;
 
     /// One conditional UPDATE in a durable transaction: whether it found the record as its condition
     /// wants it. Refused inside another transaction.
-    fn alter(
+    fn update(
         &mut self,
-        ask: &Ask,
+        request: &ClaimRequest,
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, CommitError>> + Send;
 
@@ -64,7 +64,7 @@ pub trait LeaseSession: Session {
     fn unknown(
         &mut self,
         page: &Page<'_>,
-    ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<UnknownRecord>, Error>> + Send;
 
     /// How many records of unknown outcome a namespace has.
     fn count_unknown(
@@ -76,20 +76,20 @@ pub trait LeaseSession: Session {
 
 /// The two statements of a claim, inside its transaction; whether each found what it wants.
 pub(super) trait LeaseStatements: Session {
-    /// Writes a record in progress: one more, or in the place of the one that `entry` replaces, if
+    /// Writes a record in progress: one more, or in the place of the one that `record` replaces, if
     /// that still stands there and is spent, or (taking over) lapsed.
-    fn put(
+    fn upsert(
         &mut self,
-        ask: &Ask,
-        entry: &Entry<'_>,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 
     /// The conditional UPDATE.
-    fn update(
+    fn update_row(
         &mut self,
-        ask: &Ask,
+        request: &ClaimRequest,
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 }
@@ -98,45 +98,47 @@ pub(super) trait LeaseStatements: Session {
 /// something was written.
 pub(super) async fn decided<S: LeaseStatements>(
     conn: &mut S,
-    seen: Seen,
-    ask: &Ask,
-    terms: &Terms<'_>,
+    found: ClaimLookup,
+    request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
 ) -> Result<(Leased, bool), Error> {
-    let (sighting, held) = seen.split(ask.clone());
-    let seen = sighting.record.is_some();
-    let (leased, written) = match terms.plan(sighting) {
+    let (lookup, claim) = found.split(request.clone());
+    let found_record = lookup.record.is_some();
+    let (leased, written) = match lease_request.plan(lookup) {
         Plan::Answer(leased) => return Ok((leased, false)),
         Plan::Lapse(record) => {
             let write = Write::own(Change::Lapse, record.attempt_id, 0);
-            let written = conn.update(ask, &write).await?;
+            let written = conn.update_row(request, &write).await?;
             (Leased::Decided(Decision::Lapse(record)), written)
         }
-        Plan::Write { entry, take_over } => {
-            if !held.verified {
-                conn.verify(&held).await?;
+        Plan::Write { record, take_over } => {
+            if !claim.verified {
+                conn.verify(&claim).await?;
             }
-            let written = conn.put(ask, &entry, take_over, terms.lease).await?;
-            let attempt = entry.attempt;
+            let written = conn
+                .upsert(request, &record, take_over, lease_request.lease)
+                .await?;
+            let attempt = record.attempt;
             (Leased::Taken { attempt }, written)
         }
     };
     Ok(if written {
         (leased, true)
     } else {
-        (Leased::Rival { seen }, false)
+        (Leased::Conflict { found_record }, false)
     })
 }
 
 /// What a lease is asked for with.
 #[derive(Clone, Copy)]
-pub struct Terms<'a> {
-    pub(crate) question: Question<'a>,
+pub struct LeaseRequest<'a> {
+    pub(crate) input: DecideInput<'a>,
     pub(crate) lease: Lease,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) request: Option<&'a [u8]>,
 }
 
-impl fmt::Debug for Terms<'_> {
+impl fmt::Debug for LeaseRequest<'_> {
     /// Shows no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terms")
@@ -153,9 +155,9 @@ pub enum Leased {
     /// Something else is the answer; a lapse that was made unknown is so durably.
     Decided(Decision),
     /// Another attempt was quicker between look and write: look again.
-    Rival {
+    Conflict {
         /// Whether a record was seen before the write.
-        seen: bool,
+        found_record: bool,
     },
 }
 
@@ -163,17 +165,20 @@ pub enum Leased {
 #[derive(Debug)]
 pub(crate) enum Plan<'a> {
     /// A record in progress, in the place of none or of a spent or lapsed one.
-    Write { entry: Entry<'a>, take_over: bool },
+    Write {
+        record: NewRecord<'a>,
+        take_over: bool,
+    },
     /// The lapsed record is unknown from now on.
     Lapse(Box<Record>),
     /// Nothing.
     Answer(Leased),
 }
 
-impl<'a> Terms<'a> {
+impl<'a> LeaseRequest<'a> {
     /// The question of one attempt.
-    pub(crate) fn lessee(mut self, attempt_id: AttemptId) -> Self {
-        self.question.lessee = Some(Lessee {
+    pub(crate) fn for_attempt(mut self, attempt_id: AttemptId) -> Self {
+        self.input.lease_holder = Some(LeaseHolder {
             attempt_id,
             on_lapse: self.lease.on_lapse(),
         });
@@ -181,26 +186,26 @@ impl<'a> Terms<'a> {
     }
 
     /// What the sighting means for the claim.
-    pub(crate) fn plan(&self, sighting: Sighting) -> Plan<'a> {
-        match decide(sighting, self.question) {
+    pub(crate) fn plan(&self, lookup: Lookup) -> Plan<'a> {
+        match decide(lookup, self.input) {
             Decision::Run { replaces, attempt } => Plan::Write {
-                entry: self.entry(replaces, attempt),
+                record: self.record(replaces, attempt),
                 take_over: false,
             },
             Decision::TakeOver { lapsed, attempt } => Plan::Write {
-                entry: self.entry(Some(lapsed), attempt),
+                record: self.record(Some(lapsed), attempt),
                 take_over: true,
             },
             Decision::Lapse(record) => Plan::Lapse(record),
-            Decision::Held { attempt } => Plan::Answer(Leased::Taken { attempt }),
+            Decision::AlreadyHeld { attempt } => Plan::Answer(Leased::Taken { attempt }),
             decision => Plan::Answer(Leased::Decided(decision)),
         }
     }
 
-    fn entry(&self, replaces: Option<AttemptId>, attempt: i32) -> Entry<'a> {
-        Entry {
+    fn record(&self, replaces: Option<AttemptId>, attempt: i32) -> NewRecord<'a> {
+        NewRecord {
             status: Status::InProgress,
-            operation: self.question.operation,
+            operation: self.input.operation,
             fingerprint: self.fingerprint,
             request: self.request,
             result: None,
@@ -217,7 +222,7 @@ impl<'a> Terms<'a> {
 pub struct Write<'a> {
     pub(crate) change: Change,
     /// The attempt that must stand in the record.
-    pub(crate) seen: AttemptId,
+    pub(crate) expected: AttemptId,
     /// The attempt that stands there afterwards: another one fences the one before off.
     pub(crate) becomes: AttemptId,
     /// Microseconds: of the lease for a sign of life, else of the retention.
@@ -240,7 +245,7 @@ impl Write<'_> {
     pub(crate) fn own(change: Change, attempt_id: AttemptId, lasts: i64) -> Self {
         Self {
             change,
-            seen: attempt_id,
+            expected: attempt_id,
             becomes: attempt_id,
             lasts,
             result: None,
@@ -260,7 +265,7 @@ impl Write<'_> {
 
 /// The condition under which a spent record is replaced, for a database whose clock reads `now`.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(super) fn spent(now: &str) -> String {
+pub(super) fn reclaimable(now: &str) -> String {
     format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
 }
 
@@ -356,13 +361,13 @@ impl fmt::Debug for Page<'_> {
 }
 
 /// One of them, with what it is found by.
-pub struct Listed {
+pub struct UnknownRecord {
     pub(crate) scope: String,
     pub(crate) key: String,
     pub(crate) record: Record,
 }
 
-impl fmt::Debug for Listed {
+impl fmt::Debug for UnknownRecord {
     /// Shows neither scope nor key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listed").finish_non_exhaustive()

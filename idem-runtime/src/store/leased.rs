@@ -4,20 +4,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bound::{Bound, answered};
-use super::lease::{LeaseSession, Leased, Terms, Write};
-use super::session::{Ask, CommitError};
+use super::lease::{LeaseRequest, LeaseSession, Leased, Write};
+use super::session::{ClaimRequest, CommitError};
 use crate::error::{Error, Field};
 use crate::failure::StoredFailure;
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::key::{IdempotencyKey, limits, text};
-use crate::outcome::{Change, Decision, Outcome, Question};
+use crate::outcome::{Change, DecideInput, Decision, Outcome};
 use crate::payload::encode;
 use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::record::{AttemptId, stored_request};
 
 /// How often a claim looks again because a rival was quicker. Where nothing can be locked before the look
 /// rivals may be, again and again; only one that is never seen is hidden.
-const RIVALS: u32 = 8;
+const MAX_CONFLICTS: u32 = 8;
 
 /// A lease on one key: the right to have its effect, until it lapses.
 ///
@@ -26,7 +26,7 @@ const RIVALS: u32 = 8;
 #[derive(Debug)]
 #[must_use = "complete, fail or release the lease; dropped, it holds the key until it lapses"]
 pub struct StoreLease {
-    ask: Ask,
+    claim_request: ClaimRequest,
     operation: String,
     attempt: i32,
     lease: Lease,
@@ -35,7 +35,7 @@ pub struct StoreLease {
 impl StoreLease {
     /// Names this attempt: the fencing token of every write after the claim.
     pub fn attempt_id(&self) -> AttemptId {
-        self.ask.attempt_id
+        self.claim_request.attempt_id
     }
 
     /// Which attempt of the key it is, from 1.
@@ -45,7 +45,7 @@ impl StoreLease {
 
     /// See [`Attempt::external_key`](crate::Attempt::external_key).
     pub fn external_key(&self) -> String {
-        self.ask.identity.external_key("")
+        self.claim_request.identity.external_key("")
     }
 }
 
@@ -75,25 +75,29 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
         let namespace = self.store.namespace.as_str();
-        let ask = Ask::new(self.store.table.clone(), self.identity(key, operation)?);
+        let claim_request =
+            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
         let fingerprint =
             Fingerprint::compute(FINGERPRINT_VERSION, namespace, operation, &canonical);
-        let terms = Terms {
-            question: Question {
+        let lease_request = LeaseRequest {
+            input: DecideInput {
                 namespace,
                 operation,
                 request: Some(&canonical),
                 fingerprint,
                 expiry: self.store.expiry,
-                lessee: None,
+                lease_holder: None,
             },
             lease,
             fingerprint,
             request: Some(stored_request(&canonical, self.store.request_limit)),
         };
-        match claim(self.conn, &ask, &terms).await.map_err(certain)? {
+        match claim(self.conn, &claim_request, &lease_request)
+            .await
+            .map_err(certain)?
+        {
             Ok(attempt) => Ok(Outcome::Fresh(StoreLease {
-                ask,
+                claim_request,
                 operation: operation.to_owned(),
                 attempt,
                 lease,
@@ -170,7 +174,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     }
 
     async fn end(&mut self, lease: &StoreLease, write: Write<'_>) -> Result<(), Error> {
-        write_fenced(self.conn, &lease.ask, &write)
+        write_fenced(self.conn, &lease.claim_request, &write)
             .await
             .map_err(certain)
     }
@@ -180,16 +184,16 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
 /// instead.
 pub(crate) async fn claim<S: LeaseSession>(
     conn: &mut S,
-    ask: &Ask,
-    terms: &Terms<'_>,
+    claim_request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
 ) -> Result<Result<i32, Decision>, CommitError> {
-    let terms = terms.lessee(ask.attempt_id);
+    let lease_request = lease_request.for_attempt(claim_request.attempt_id);
     let mut is_hidden = true;
-    for _ in 0..RIVALS {
-        match conn.take(ask, &terms).await? {
+    for _ in 0..MAX_CONFLICTS {
+        match conn.acquire(claim_request, &lease_request).await? {
             Leased::Taken { attempt } => return Ok(Ok(attempt)),
             Leased::Decided(decision) => return Ok(Err(decision)),
-            Leased::Rival { seen } => is_hidden &= !seen,
+            Leased::Conflict { found_record } => is_hidden &= !found_record,
         }
     }
     if is_hidden {
@@ -204,14 +208,17 @@ pub(crate) async fn claim<S: LeaseSession>(
 /// write was made before (its answer was lost) or the lease is lost.
 pub(crate) async fn write_fenced<S: LeaseSession>(
     conn: &mut S,
-    ask: &Ask,
+    claim_request: &ClaimRequest,
     write: &Write<'_>,
 ) -> Result<(), CommitError> {
-    if conn.alter(ask, write).await? {
+    if conn.update(claim_request, write).await? {
         return Ok(());
     }
-    let seen = conn.look_up(ask).await.map_err(CommitError::RolledBack)?;
-    if seen.record.is_some_and(|record| write.stands_in(&record)) {
+    let found = conn
+        .look_up(claim_request)
+        .await
+        .map_err(CommitError::RolledBack)?;
+    if found.record.is_some_and(|record| write.stands_in(&record)) {
         Ok(())
     } else {
         Err(CommitError::RolledBack(Error::LeaseLost))

@@ -5,6 +5,7 @@ mod backend;
 mod bound;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod bounded;
+mod claim;
 #[cfg_attr(
     not(any(feature = "postgres", feature = "sqlite")),
     allow(dead_code, reason = "the store in memory needs no statements")
@@ -12,6 +13,8 @@ mod bounded;
 pub(crate) mod lease;
 pub(crate) mod leased;
 mod reconcile;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod rollback_guard;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod row;
 #[cfg_attr(
@@ -21,8 +24,6 @@ mod row;
 pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-mod unbroken;
 
 #[cfg(feature = "memory")]
 pub mod memory;
@@ -34,12 +35,15 @@ pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
-pub(crate) use self::backend::{Sealed, write};
+pub(crate) use self::backend::{FinishOutcome, write};
 pub use self::bound::{Bound, StoreClaim};
 pub use self::lease::{LeaseBackend, LeaseSession};
 pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
 pub use self::session::{AsSession, Migrate, Session};
-pub(crate) use self::session::{Ask, CommitError, Declined, Entry, Held, Seen, Spent, Written};
+pub(crate) use self::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+    Purgeable, Written,
+};
 pub use self::typed::{RawStore, Store};
 pub use crate::outcome::{Outcome, TypedMismatch};

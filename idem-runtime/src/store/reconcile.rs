@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bound::Bound;
-use super::lease::{LeaseSession, Listed, Overdue, Page, Write};
+use super::lease::{LeaseSession, Overdue, Page, UnknownRecord, Write};
 use super::leased::{certain, write_fenced};
-use super::session::{Ask, Spent};
+use super::session::{ClaimRequest, Purgeable};
 use crate::error::Error;
 use crate::failure::StoredFailure;
 use crate::key::{IdempotencyKey, Scope};
@@ -25,15 +25,15 @@ use crate::record::{AttemptId, Record, Status, Timestamp};
 /// A key whose outcome is unknown, as it was seen. Settling it succeeds only if it still stands so.
 #[derive(Debug, Clone)]
 pub struct Unknown {
-    ask: Ask,
+    claim_request: ClaimRequest,
     record: Record,
     settles_as: AttemptId,
 }
 
 impl Unknown {
-    fn new(ask: Ask, record: Record) -> Self {
+    fn new(claim_request: ClaimRequest, record: Record) -> Self {
         Self {
-            ask,
+            claim_request,
             record,
             settles_as: AttemptId::random(),
         }
@@ -41,7 +41,7 @@ impl Unknown {
 
     /// The key, with its scope.
     pub fn key(&self) -> IdempotencyKey {
-        let identity = &self.ask.identity;
+        let identity = &self.claim_request.identity;
         identity.key().clone().scoped(identity.scope().clone())
     }
 
@@ -63,13 +63,13 @@ impl Unknown {
     /// What the attempt gave its provider; see
     /// [`Attempt::external_key`](crate::Attempt::external_key).
     pub fn external_key(&self) -> String {
-        self.ask.identity.external_key("")
+        self.claim_request.identity.external_key("")
     }
 
     /// As [`external_key`](Self::external_key), for one of several steps; see
     /// [`Attempt::external_key_for`](crate::Attempt::external_key_for).
     pub fn external_key_for(&self, step: &str) -> String {
-        self.ask.identity.external_key(step)
+        self.claim_request.identity.external_key(step)
     }
 
     /// When its attempt claimed the key, by the database's clock.
@@ -122,7 +122,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         after: Option<&Unknown>,
     ) -> Result<Vec<Unknown>, Error> {
         let after = after.and_then(|last| {
-            let identity = &last.ask.identity;
+            let identity = &last.claim_request.identity;
             let until = last.locked_until()?;
             Some((until, identity.scope().as_str(), identity.key().as_str()))
         });
@@ -154,8 +154,8 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// The database's.
     pub async fn purge_unknown(&mut self, retention: Duration, limit: u32) -> Result<u64, Error> {
         let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
-        let spent = Spent::Unknown(ago);
-        self.conn.purge(&self.store.table, spent, limit).await
+        let purgeable = Purgeable::Unknown(ago);
+        self.conn.purge(&self.store.table, purgeable, limit).await
     }
 
     /// The key's unknown outcome; `None` if it has no record, or one of another status.
@@ -163,11 +163,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// [`Error::ScopeMissing`] for a key that says no scope; and the database's.
     pub async fn look_up(&mut self, key: &IdempotencyKey) -> Result<Option<Unknown>, Error> {
-        let ask = Ask::new(self.store.table.clone(), self.identity(key, "look_up")?);
-        let record = self.conn.look_up(&ask).await?.record;
+        let claim_request =
+            ClaimRequest::new(self.store.table.clone(), self.identity(key, "look_up")?);
+        let record = self.conn.look_up(&claim_request).await?.record;
         Ok(record
             .filter(|record| record.status == Status::Unknown)
-            .map(|record| Unknown::new(ask, record)))
+            .map(|record| Unknown::new(claim_request, record)))
     }
 
     /// Makes of up to `limit` leases of `operation` that have lapsed without any caller seeing it what
@@ -251,22 +252,22 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     }
 
     async fn settle(&mut self, unknown: &Unknown, write: Write<'_>) -> Result<(), Error> {
-        write_fenced(self.conn, &unknown.ask, &write)
+        write_fenced(self.conn, &unknown.claim_request, &write)
             .await
             .map_err(certain)
     }
 
-    fn found(&self, listed: Listed) -> Result<Unknown, Error> {
+    fn found(&self, listed: UnknownRecord) -> Result<Unknown, Error> {
         let scope = if listed.scope.is_empty() {
             Scope::GLOBAL
         } else {
             Scope::new(listed.scope)?
         };
         let key = listed.key.parse::<IdempotencyKey>()?.scoped(scope);
-        let ask = Ask::new(
+        let claim_request = ClaimRequest::new(
             self.store.table.clone(),
             self.identity(&key, "list_unknown")?,
         );
-        Ok(Unknown::new(ask, listed.record))
+        Ok(Unknown::new(claim_request, listed.record))
     }
 }

@@ -24,7 +24,10 @@ where
     for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
     for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
 {
-    let bytes = |row: &R, column: &str| row.try_get(column).map_err(<R::Database as Backend>::fold);
+    let bytes = |row: &R, column: &str| {
+        row.try_get(column)
+            .map_err(<R::Database as Backend>::map_error)
+    };
     record_by(row, text, bytes)
 }
 
@@ -45,8 +48,8 @@ where
     for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
     for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
 {
-    let fold = <R::Database as Backend>::fold;
-    let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(fold)? else {
+    let map_error = <R::Database as Backend>::map_error;
+    let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(map_error)? else {
         return Ok(None);
     };
     let fingerprint = match bytes(row, "fingerprint")? {
@@ -59,16 +62,16 @@ where
         )?)),
     };
     let (request, request_too_large) = kept_request(bytes(row, "request")?);
-    let time = |column| row.try_get::<Option<i64>, _>(column).map_err(fold);
+    let time = |column| row.try_get::<Option<i64>, _>(column).map_err(map_error);
     Ok(Some(Record {
         created_at: timestamp(row, "created_at")?,
         expires_at: time("expires_at")?.map(Timestamp::from_micros),
         locked_until: time("locked_until")?.map(Timestamp::from_micros),
-        attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(fold)?),
-        attempt: row.try_get("attempt").map_err(fold)?,
+        attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(map_error)?),
+        attempt: row.try_get("attempt").map_err(map_error)?,
         status: Status::from_code(status)?,
-        fingerprint_version: row.try_get("fingerprint_version").map_err(fold)?,
-        codec: row.try_get("codec").map_err(fold)?,
+        fingerprint_version: row.try_get("fingerprint_version").map_err(map_error)?,
+        codec: row.try_get("codec").map_err(map_error)?,
         operation: text(row, "operation")?,
         fingerprint,
         request,
@@ -87,7 +90,7 @@ where
 {
     row.try_get(column)
         .map(Timestamp::from_micros)
-        .map_err(<R::Database as Backend>::fold)
+        .map_err(<R::Database as Backend>::map_error)
 }
 
 /// A column of text, where a session can change nothing about it.
@@ -98,5 +101,6 @@ where
     for<'i> &'i str: ColumnIndex<R>,
     for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
 {
-    row.try_get(column).map_err(<R::Database as Backend>::fold)
+    row.try_get(column)
+        .map_err(<R::Database as Backend>::map_error)
 }

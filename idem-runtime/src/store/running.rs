@@ -5,23 +5,23 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use crate::identity::Mark;
+use crate::identity::LockKey;
 
-static RUNNING: LazyLock<Mutex<HashMap<Place, Runner>>> = LazyLock::new(Mutex::default);
+static RUNNING: LazyLock<Mutex<HashMap<KeyInDatabase, Runner>>> = LazyLock::new(Mutex::default);
 
 /// Room for so many is kept in any case.
 const ROOM: usize = 1024;
 
 /// Which identity, in which database. The mark covers table, namespace, scope and key.
-type Place = (String, Mark);
+type KeyInDatabase = (String, LockKey);
 
 /// Which connection runs it: an address that is unique while the connection lives.
 type Runner = usize;
 
 /// The right to run one identity in this process, given back on drop.
 #[derive(Debug)]
-pub(crate) struct Running {
-    place: Place,
+pub(crate) struct RunningKey {
+    key: KeyInDatabase,
 }
 
 /// Why an identity cannot run now.
@@ -33,26 +33,30 @@ pub(crate) enum Refused {
     Here,
 }
 
-impl Running {
+impl RunningKey {
     /// Enters the identity, unless it is in already.
-    pub(crate) fn enter(database: &str, mark: Mark, runner: Runner) -> Result<Self, Refused> {
+    pub(crate) fn enter(
+        database: &str,
+        lock_key: LockKey,
+        runner: Runner,
+    ) -> Result<Self, Refused> {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = (database.to_owned(), mark);
-        match running.get(&place) {
+        let key = (database.to_owned(), lock_key);
+        match running.get(&key) {
             Some(&other) if other == runner => Err(Refused::Here),
             Some(_) => Err(Refused::Elsewhere),
             None => {
-                running.insert(place.clone(), runner);
-                Ok(Self { place })
+                running.insert(key.clone(), runner);
+                Ok(Self { key })
             }
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningKey {
     fn drop(&mut self) {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        running.remove(&self.place);
+        running.remove(&self.key);
         // No more room is kept than a few times what runs.
         let room = ROOM.max(2 * running.len());
         if running.capacity() > 4 * room {
@@ -67,30 +71,30 @@ mod tests {
     use crate::identity::Identity;
     use crate::key::{IdempotencyKey, Scope};
 
-    fn mark(key: &str) -> Mark {
+    fn lock_key(key: &str) -> LockKey {
         let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
-        Identity::of_operation("running", Scope::GLOBAL, key).mark("t")
+        Identity::of_operation("running", Scope::GLOBAL, key).lock_key("t")
     }
 
     #[test]
     fn one_runner_at_a_time_and_the_next_after_its_drop() {
-        let first = Running::enter("db", mark("a"), 1).unwrap();
+        let first = RunningKey::enter("db", lock_key("a"), 1).unwrap();
         assert_eq!(
-            Running::enter("db", mark("a"), 2).unwrap_err(),
+            RunningKey::enter("db", lock_key("a"), 2).unwrap_err(),
             Refused::Elsewhere
         );
         assert_eq!(
-            Running::enter("db", mark("a"), 1).unwrap_err(),
+            RunningKey::enter("db", lock_key("a"), 1).unwrap_err(),
             Refused::Here
         );
         drop(first);
-        assert!(Running::enter("db", mark("a"), 2).is_ok());
+        assert!(RunningKey::enter("db", lock_key("a"), 2).is_ok());
     }
 
     #[test]
     fn no_more_is_kept_than_runs() {
         let many: Vec<_> = (0..16 * ROOM)
-            .map(|n| Running::enter("many", mark(&n.to_string()), 1).unwrap())
+            .map(|n| RunningKey::enter("many", lock_key(&n.to_string()), 1).unwrap())
             .collect();
         drop(many);
         let running = RUNNING.lock().unwrap();
@@ -100,8 +104,8 @@ mod tests {
 
     #[test]
     fn other_keys_and_other_databases_are_not_in_the_way() {
-        let _first = Running::enter("db", mark("b"), 1).unwrap();
-        assert!(Running::enter("db", mark("c"), 1).is_ok());
-        assert!(Running::enter("other", mark("b"), 2).is_ok());
+        let _first = RunningKey::enter("db", lock_key("b"), 1).unwrap();
+        assert!(RunningKey::enter("db", lock_key("c"), 1).is_ok());
+        assert!(RunningKey::enter("other", lock_key("b"), 2).is_ok());
     }
 }

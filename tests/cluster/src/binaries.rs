@@ -61,8 +61,8 @@ impl Binaries {
     /// Returns an error if there are none, or if they are of another version. The text says how to
     /// get them.
     pub fn of_18() -> io::Result<Self> {
-        let told = env::var_os(Self::VARIABLE_OF_18).filter(|dir| !dir.is_empty());
-        let found = match told {
+        let given = env::var_os(Self::VARIABLE_OF_18).filter(|dir| !dir.is_empty());
+        let found = match given {
             Some(dir) => Self::at(Path::new(&dir)),
             None => Self::at(Path::new("/usr/lib/postgresql/18/bin")).or_else(of_the_wheel),
         };

@@ -101,9 +101,9 @@ fn settings(program: &Path, dir: &Path, server: u16, port: u16, pool_size: u32) 
 /// From 1.21 on PgBouncer can keep named statements for its clients, and from 1.24 on it does unless it is
 /// told not to. Earlier ones do not know the setting.
 fn keeps_no_statements(program: &Path) -> &'static str {
-    let told = Command::new(program).arg("--version").output();
-    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
-    let version = told.unwrap_or_default();
+    let reported = Command::new(program).arg("--version").output();
+    let reported = reported.map(|reported| String::from_utf8_lossy(&reported.stdout).into_owned());
+    let version = reported.unwrap_or_default();
     let minor = version
         .split_ascii_whitespace()
         .nth(1)

@@ -147,12 +147,12 @@ impl Cluster {
 fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
     let port = port.to_string();
     let socket_dir = keeper.dir().display().to_string();
-    let place = [
+    let paths = [
         ("listen_addresses", "127.0.0.1"),
         ("port", &port),
         ("unix_socket_directories", &socket_dir),
     ];
-    let lines: String = place.into_iter().map(line).collect();
+    let lines: String = paths.into_iter().map(line).collect();
     OpenOptions::new()
         .append(true)
         .open(keeper.data().join("postgresql.conf"))?

@@ -18,7 +18,7 @@ const PLACE_FOR_ROOT: &str = "/var/cache/idem-tests/schemathesis";
 /// # Errors
 ///
 /// Returns an error if the account of this process cannot be determined.
-pub fn place() -> io::Result<PathBuf> {
+pub fn path() -> io::Result<PathBuf> {
     if is_root()? {
         return Ok(PLACE_FOR_ROOT.into());
     }
@@ -33,17 +33,17 @@ pub fn place() -> io::Result<PathBuf> {
 ///
 /// Returns an error if it is not installed. The text says how to install it.
 pub fn command() -> io::Result<Command> {
-    let place = place()?;
-    if !place.join("schemathesis").is_dir() {
+    let path = path()?;
+    if !path.join("schemathesis").is_dir() {
         return Err(io::Error::other(format!(
             "there is no schemathesis in {}: run `cargo xtask test`, or `python3 -m pip install --target {} {RELEASE}`",
-            place.display(),
-            place.display(),
+            path.display(),
+            path.display(),
         )));
     }
     let mut command = Command::new("python3");
     command
         .args(["-m", "schemathesis.cli"])
-        .env("PYTHONPATH", place);
+        .env("PYTHONPATH", path);
     Ok(command)
 }

@@ -109,17 +109,17 @@ fn connect(client: TcpStream, server: u16, shared: &Arc<Shared>) -> io::Result<(
     Ok(())
 }
 
-/// Forwards one direction. Calls `seen` for each arrival.
+/// Forwards one direction. Calls `on_data` for each arrival.
 fn pump(
     mut from: TcpStream,
     mut to: TcpStream,
     one_way: Duration,
-    seen: impl Fn() + Send + 'static,
+    on_data: impl Fn() + Send + 'static,
 ) {
     if one_way.is_zero() {
         thread::spawn(move || {
             read_all(&mut from, |bytes| {
-                seen();
+                on_data();
                 to.write_all(bytes)
             });
             let _ = to.shutdown(Shutdown::Write);
@@ -130,7 +130,7 @@ fn pump(
     thread::spawn(move || {
         read_all(&mut from, |bytes| {
             let due = Instant::now() + one_way;
-            seen();
+            on_data();
             sender.send((due, bytes.to_vec())).map_err(io::Error::other)
         });
     });
@@ -180,7 +180,7 @@ mod tests {
         port
     }
 
-    fn ask(stream: &mut TcpStream, pieces: &[&str]) -> String {
+    fn send_pieces(stream: &mut TcpStream, pieces: &[&str]) -> String {
         for piece in pieces {
             stream.write_all(piece.as_bytes()).expect("it is open");
         }
@@ -199,8 +199,8 @@ mod tests {
             let wire = Wire::to(echo(), round_trip).expect("a port");
             let mut client = TcpStream::connect(("127.0.0.1", wire.port())).expect("it listens");
             assert_eq!(wire.round_trips(), 0);
-            assert_eq!(ask(&mut client, &["a\n"]), "a\n");
-            assert_eq!(ask(&mut client, &["b", "c", "d\n"]), "bcd\n");
+            assert_eq!(send_pieces(&mut client, &["a\n"]), "a\n");
+            assert_eq!(send_pieces(&mut client, &["b", "c", "d\n"]), "bcd\n");
             assert_eq!(wire.round_trips(), 2);
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     fn connections_are_cut_with_the_wire() {
         let wire = Wire::to(echo(), Duration::ZERO).expect("a port");
         let mut client = TcpStream::connect(("127.0.0.1", wire.port())).expect("it listens");
-        ask(&mut client, &["a\n"]);
+        send_pieces(&mut client, &["a\n"]);
         drop(wire);
         assert_eq!(client.read(&mut [0]).unwrap_or(0), 0);
     }

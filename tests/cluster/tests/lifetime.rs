@@ -25,14 +25,14 @@ fn a_cluster_is_gone_when_dropped() {
 
 #[test]
 fn a_cluster_is_gone_after_a_panic() {
-    let mut seen = None;
+    let mut observed = None;
     let result = catch_unwind(AssertUnwindSafe(|| {
         let cluster = Cluster::start(Options::new()).expect("a server");
-        seen = Some(cluster.socket_dir().to_owned());
+        observed = Some(cluster.socket_dir().to_owned());
         panic!("wilful");
     }));
     assert!(result.is_err());
-    assert!(!seen.expect("the server had started").exists());
+    assert!(!observed.expect("the server had started").exists());
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ pub(crate) async fn place_order(
     key: &IdempotencyKey,
     order: &Order,
 ) -> Result<Receipt, OrderError> {
-    Ok(place(tx, order).await?)
+    Ok(insert_order(tx, order).await?)
 }
 
 pub(crate) async fn place_order_by_hand(
@@ -44,12 +44,12 @@ pub(crate) async fn place_order_by_hand(
     order: &Order,
 ) -> Result<Receipt, sqlx::Error> {
     let mut tx = pool.begin().await?;
-    let receipt = place(&mut tx, order).await?;
+    let receipt = insert_order(&mut tx, order).await?;
     tx.commit().await?;
     Ok(receipt)
 }
 
-async fn place(tx: &mut PgTransaction<'_>, order: &Order) -> Result<Receipt, sqlx::Error> {
+async fn insert_order(tx: &mut PgTransaction<'_>, order: &Order) -> Result<Receipt, sqlx::Error> {
     let number = sqlx::query_scalar("INSERT INTO placed (customer) VALUES ($1) RETURNING number")
         .bind(order.customer)
         .fetch_one(&mut **tx)

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 use idem_runtime::{Error, IdempotencyKey};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Pay, PayError, pay, pay_patiently};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
@@ -67,7 +67,7 @@ async fn rush(pool: PgPool, key: IdempotencyKey, calls: usize) -> Result<(), Fau
 
 async fn stall(pool: PgPool, key: IdempotencyKey) -> Result<(), Fault> {
     let key = key.global();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let cmd = Pay { amount: 1 };
     let call = async {
         pay(&pool, &key, &cmd).await?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::mysql::MySqlTransaction;
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use crate::gate::{self, Place};
+use crate::gate::{self, GatePoint};
 
 /// The business table.
 pub const TABLE: &str = "CREATE TABLE payment (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, `key` varbinary(1020) NOT NULL, \
@@ -92,9 +92,9 @@ pub async fn charge(
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<Paid, PayError> {
-    gate::pass(key.as_str(), Place::BeforeWrite).await;
+    gate::pass(key.as_str(), GatePoint::BeforeWrite).await;
     let id = insert(tx, key.as_str(), cmd.amount).await?;
-    gate::pass(key.as_str(), Place::AfterWrite).await;
+    gate::pass(key.as_str(), GatePoint::AfterWrite).await;
     Ok(Paid { id })
 }
 
@@ -168,7 +168,7 @@ pub async fn pay_then(
 ) -> Result<Paid, PayError> {
     let paid = charge(tx, key, cmd).await?;
     tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     Ok(paid)
 }
 
@@ -223,6 +223,6 @@ pub async fn pay_in_vain(
     cmd: &Pay,
 ) -> Result<Paid, PayError> {
     charge(tx, key, cmd).await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     Err(PayError::BankDown)
 }

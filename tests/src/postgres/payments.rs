@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgTransaction;
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use crate::gate::{self, Place};
+use crate::gate::{self, GatePoint};
 
 /// The business table.
 pub const TABLE: &str =
@@ -92,13 +92,13 @@ pub async fn charge(
     key: &IdempotencyKey,
     cmd: &Pay,
 ) -> Result<Paid, PayError> {
-    gate::pass(key.as_str(), Place::BeforeWrite).await;
+    gate::pass(key.as_str(), GatePoint::BeforeWrite).await;
     let id = sqlx::query_scalar("INSERT INTO payment (key, amount) VALUES ($1, $2) RETURNING id")
         .bind(key.as_str())
         .bind(cmd.amount)
         .fetch_one(&mut **tx)
         .await?;
-    gate::pass(key.as_str(), Place::AfterWrite).await;
+    gate::pass(key.as_str(), GatePoint::AfterWrite).await;
     Ok(Paid { id })
 }
 
@@ -149,7 +149,7 @@ pub async fn pay_then(
 ) -> Result<Paid, PayError> {
     let paid = charge(tx, key, cmd).await?;
     tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     Ok(paid)
 }
 
@@ -204,6 +204,6 @@ pub async fn pay_in_vain(
     cmd: &Pay,
 ) -> Result<Paid, PayError> {
     charge(tx, key, cmd).await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     Err(PayError::BankDown)
 }

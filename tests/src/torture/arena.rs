@@ -138,12 +138,12 @@ impl<'p> Arena<'p> {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let Some(told) = child.stdout.take() else {
+        let Some(stdout) = child.stdout.take() else {
             return Err(io::Error::other("a client without an output"));
         };
         let (answers, n) = (self.answers.clone(), usize::try_from(n).unwrap_or(0));
         tokio::spawn(async move {
-            let mut lines = BufReader::new(told).lines();
+            let mut lines = BufReader::new(stdout).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 if let Ok(answered) = line.parse() {
                     answers.send_modify(|answers| answers[n] = answered);

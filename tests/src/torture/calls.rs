@@ -119,16 +119,16 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the `place`th of a caller's `calls` calls over `keys` keys.
+    /// Returns the `index`th of a caller's `calls` calls over `keys` keys.
     ///
     /// Of twenty callers, one sends another amount under this key than the others, and one calls
     /// the other handler. The first call determines the key's request.
-    pub fn chosen(seed: u64, place: u64, calls: u64, keys: u64) -> Self {
-        let at = |n| choice(seed, place * 8 + n);
+    pub fn chosen(seed: u64, index: u64, calls: u64, keys: u64) -> Self {
+        let at = |n| choice(seed, index * 8 + n);
         let key = if at(0).is_multiple_of(4) {
             at(1) % keys
         } else {
-            (place * keys / calls + at(1) % FASHION) % keys
+            (index * keys / calls + at(1) % FASHION) % keys
         };
         let mut asked = Asked::of(key);
         match at(2) % 20 {
@@ -145,11 +145,11 @@ impl Call {
     }
 
     /// Returns the outcome of the body for this try. Whether it declines depends on the key alone.
-    pub fn fate(&self, seed: u64, place: u64, tried: u64) -> Fate {
+    pub fn fate(&self, seed: u64, index: u64, tried: u64) -> Fate {
         if self.key.is_multiple_of(10) {
             return Fate::Declines;
         }
-        match choice(seed ^ tried, place * 8 + 4) % 24 {
+        match choice(seed ^ tried, index * 8 + 4) % 24 {
             0..=2 => Fate::BankDown,
             3 => Fate::Panics,
             4 | 5 => Fate::RefusedAtCommit,
@@ -158,8 +158,8 @@ impl Call {
     }
 
     /// Returns the number of polls after which the caller drops this try, if it does.
-    pub fn patience(seed: u64, place: u64, tried: u64) -> Option<u64> {
-        let chance = choice(seed ^ tried, place * 8 + 5);
+    pub fn patience(seed: u64, index: u64, tried: u64) -> Option<u64> {
+        let chance = choice(seed ^ tried, index * 8 + 5);
         chance.is_multiple_of(16).then_some(1 + (chance >> 8) % 24)
     }
 }
@@ -205,7 +205,7 @@ mod tests {
 
     fn thousand(seed: u64) -> Vec<Call> {
         (0..1_000)
-            .map(|place| Call::chosen(seed, place, 1_000, 250))
+            .map(|index| Call::chosen(seed, index, 1_000, 250))
             .collect()
     }
 

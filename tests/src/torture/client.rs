@@ -96,7 +96,7 @@ struct Shift {
 
 impl Shift {
     /// Reports the number of answered calls to the arena, on a line.
-    fn tell(&self, more: u64) -> io::Result<()> {
+    fn report(&self, more: u64) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let answered = self.answered.fetch_add(more, Ordering::SeqCst) + more;
         writeln!(out, "{answered}")?;
@@ -125,7 +125,7 @@ pub async fn run<E: Engine>(errand: Errand) -> Result<(), Fault> {
     for n in 0..CALLERS {
         let path = errand.logs.join(format!("{}-{n}.log", errand.client));
         let (log, answered) = Log::resume(&path)?;
-        shift.tell(answered)?;
+        shift.report(answered)?;
         let caller = Caller {
             bank: bank.clone(),
             seed: choice(errand.seed, errand.client * CALLERS + n),
@@ -173,21 +173,21 @@ struct Caller<B> {
 
 impl<B: Bank> Caller<B> {
     async fn work(mut self, answered: u64) -> Result<(), Fault> {
-        for place in answered..self.errand.calls {
+        for index in answered..self.errand.calls {
             if self.shift.over.load(Ordering::SeqCst) {
                 break;
             }
-            let call = Call::chosen(self.seed, place, self.errand.calls, self.errand.keys);
+            let call = Call::chosen(self.seed, index, self.errand.calls, self.errand.keys);
             let key = format!("key-{}", call.key);
             self.log.write(&Event::Called {
-                place,
+                index,
                 key: key.clone(),
                 asked: call.asked,
             })?;
             let mut tries = BTreeMap::new();
             let mut before = 0;
             let answer = loop {
-                match self.once(&key, call, place, before).await {
+                match self.once(&key, call, index, before).await {
                     Ok(answer) => break answer,
                     Err(why) => *tries.entry(why).or_default() += 1,
                 }
@@ -197,19 +197,19 @@ impl<B: Bank> Caller<B> {
                 }
                 // The caller's back-off. No test synchronises on it.
                 sleep(Duration::from_millis(
-                    choice(self.seed, place ^ before) % 16,
+                    choice(self.seed, index ^ before) % 16,
                 ))
                 .await;
             };
             self.log.write(&Event::Answered { answer, tries })?;
-            self.shift.tell(1)?;
+            self.shift.report(1)?;
         }
         Ok(())
     }
 
     /// Makes one try. Returns an answer, or the reason why there is none.
-    async fn once(&self, key: &str, call: Call, place: u64, tried: u64) -> Result<Answer, String> {
-        let fate = call.fate(self.seed, place, tried);
+    async fn once(&self, key: &str, call: Call, index: u64, tried: u64) -> Result<Answer, String> {
+        let fate = call.fate(self.seed, index, tried);
         let asking = Asking {
             key: key.to_owned(),
             asked: call.asked,
@@ -217,7 +217,7 @@ impl<B: Bank> Caller<B> {
             fate,
         };
         let (bank, planted) = (self.bank.clone(), self.errand.planted);
-        let patience = Call::patience(self.seed, place, tried);
+        let patience = Call::patience(self.seed, index, tried);
         // Runs in a separate task, so that a panic ends the try and not the caller.
         let mut task = JoinSet::new();
         task.spawn(polled(
@@ -229,7 +229,7 @@ impl<B: Bank> Caller<B> {
             return Err("dropped: no answer in time".to_owned());
         };
         match outcome {
-            Ok(Some(outcome)) => told(outcome, fate),
+            Ok(Some(outcome)) => reported(outcome, fate),
             Ok(None) => Err("dropped: the caller lost patience".to_owned()),
             Err(error) if on_purpose(&error) => Err("the body panicked".to_owned()),
             Err(error) => Ok(Answer::Forbidden(format!("{error}"))),
@@ -254,7 +254,7 @@ async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output
     .await
 }
 
-fn told(outcome: Result<(Done, bool), Refused>, fate: Fate) -> Result<Answer, String> {
+fn reported(outcome: Result<(Done, bool), Refused>, fate: Fate) -> Result<Answer, String> {
     match outcome {
         Ok((done, replayed)) => Ok(Answer::Done { done, replayed }),
         Err(Refused::Declined { amount }) => Ok(Answer::Declined { amount }),

@@ -20,7 +20,7 @@ pub enum Event {
     /// A call begins, or begins again in the process after a killed one.
     Called {
         /// The call's index among the caller's calls.
-        place: u64,
+        index: u64,
         /// The key.
         key: String,
         /// The request.
@@ -61,7 +61,7 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The call's index among its caller's calls.
-    pub place: u64,
+    pub index: u64,
     /// The key.
     pub key: String,
     /// The request.
@@ -142,10 +142,10 @@ impl History {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines().filter(|line| !line.ends_with(TORN)) {
             match serde_json::from_str(line)? {
-                Event::Called { place, key, asked } => {
+                Event::Called { index, key, asked } => {
                     // Begun again: the earlier entry is the same call.
                     open = Some(Entry {
-                        place,
+                        index,
                         key,
                         asked,
                         answer: None,
@@ -180,9 +180,9 @@ mod tests {
     use super::{Answer, Event, History, Log};
     use crate::torture::calls::{Asked, What};
 
-    fn called(place: u64) -> Event {
+    fn called(index: u64) -> Event {
         Event::Called {
-            place,
+            index,
             key: "key-1".to_owned(),
             asked: Asked {
                 what: What::Transfer,
@@ -217,7 +217,7 @@ mod tests {
             log.write(&event).unwrap();
         }
         let history = History::read_all(dir.path()).unwrap();
-        let places: Vec<_> = history.calls.iter().map(|call| call.place).collect();
+        let places: Vec<_> = history.calls.iter().map(|call| call.index).collect();
         assert_eq!(places, [0, 1, 2], "{}", fs::read_to_string(&path).unwrap());
         assert!(history.calls[1].answer.is_some() && history.calls[2].answer.is_none());
         assert_eq!(history.tries["InFlight"], 4);

@@ -80,7 +80,7 @@ struct Shared {
     target: (String, u16),
     /// The endings of the wire messages that commit.
     commit: &'static [&'static [u8]],
-    armed: Mutex<VecDeque<(Point, Harm)>>,
+    planned: Mutex<VecDeque<(Point, Harm)>>,
     hits: Mutex<BTreeMap<String, u64>>,
     /// Rises with every cut.
     cuts: watch::Sender<u64>,
@@ -98,7 +98,7 @@ impl Link {
         let shared = Arc::new(Shared {
             target,
             commit,
-            armed: Mutex::default(),
+            planned: Mutex::default(),
             hits: Mutex::default(),
             cuts: watch::Sender::new(0),
         });
@@ -117,7 +117,7 @@ impl Link {
 
     /// Selects the next message of this kind for this harm.
     pub fn arm(&self, point: Point, harm: Harm) {
-        lock(&self.shared.armed).push_back((point, harm));
+        lock(&self.shared.planned).push_back((point, harm));
     }
 
     /// Cuts every open link; new ones can be opened.
@@ -142,10 +142,13 @@ impl Shared {
     /// Returns the harm for this message, which is then used up.
     fn harm(&self, message: &[u8]) -> Option<Harm> {
         let commits = self.commit.iter().any(|end| message.ends_with(end));
-        let mut armed = lock(&self.armed);
+        let mut planned = lock(&self.planned);
         let meant = |(point, _): &(Point, Harm)| *point == Point::Anywhere || commits;
-        let (point, harm) = armed.iter().position(meant).and_then(|n| armed.remove(n))?;
-        drop(armed);
+        let (point, harm) = planned
+            .iter()
+            .position(meant)
+            .and_then(|n| planned.remove(n))?;
+        drop(planned);
         *lock(&self.hits)
             .entry(format!("{point}: {harm}"))
             .or_default() += 1;

@@ -33,8 +33,8 @@ pub type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 /// Returns a repeatable choice: the same for the same seed and place (`SplitMix64`, Steele et al.
 /// 2014).
-pub fn choice(seed: u64, place: u64) -> u64 {
-    let mut z = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+pub fn choice(seed: u64, index: u64) -> u64 {
+    let mut z = seed.wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

@@ -70,7 +70,7 @@ pub fn blow(
     blows: u64,
     possible: &[Blow],
 ) -> Option<(u64, Blow, u64)> {
-    let at = |place| choice(seed ^ 0x6E65_6D65_7369_7321, n * 4 + place);
+    let at = |index| choice(seed ^ 0x6E65_6D65_7369_7321, n * 4 + index);
     let stride = (answers / (blows + 1)).max(1);
     let moment = (n + 1) * stride - at(0) % stride.div_ceil(2);
     // Each fault comes once before any is repeated, in an order that the seed shuffles.

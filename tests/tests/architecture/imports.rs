@@ -20,26 +20,26 @@ pub(crate) fn foreign(file: &Path, text: &str) -> BTreeSet<String> {
 
 fn read(file: &Path, text: &str) -> Names {
     let parsed = syn::parse_file(text).expect("a source parses");
-    let mut seen = Names {
-        here: place(file),
+    let mut observed = Names {
+        here: position(file),
         found: BTreeSet::new(),
         foreign: BTreeSet::new(),
     };
-    seen.visit_file(&parsed);
-    seen
+    observed.visit_file(&parsed);
+    observed
 }
 
 /// Returns the module path of a file.
-fn place(file: &Path) -> Vec<String> {
-    let mut place: Vec<String> = file
+fn position(file: &Path) -> Vec<String> {
+    let mut position: Vec<String> = file
         .with_extension("")
         .iter()
         .map(|part| part.to_string_lossy().into_owned())
         .collect();
-    if place.last().is_some_and(|last| last == "mod") || place == ["lib"] {
-        place.pop();
+    if position.last().is_some_and(|last| last == "mod") || position == ["lib"] {
+        position.pop();
     }
-    place
+    position
 }
 
 struct Names {

@@ -27,7 +27,7 @@ const EDGE: [&str; 3] = ["http/extract.rs", "http/header/tests.rs", "http/respon
 
 /// idem-axum's modules from left to right: each imports only from its left.
 const ORDER: [&str; 9] = [
-    "header", "cors", "detached", "rules", "edit", "policy", "layer", "openapi", "lib",
+    "header", "cors", "detached", "options", "edit", "policy", "layer", "openapi", "lib",
 ];
 
 /// Modules of the runtime that are no part of its public interface.
@@ -103,7 +103,7 @@ fn a_module_of_a_transport_imports_only_from_its_left() {
         let found = ORDER.iter().position(|module| *module == name);
         found.unwrap_or_else(|| panic!("module `{name}` has no place in the order"))
     };
-    let mut seen = BTreeSet::new();
+    let mut observed = BTreeSet::new();
     let mut faults = Vec::new();
     for file in files {
         let own = module(&src, &file);
@@ -113,8 +113,8 @@ fn a_module_of_a_transport_imports_only_from_its_left() {
                 faults.push(format!("{}: `{own}` imports `{import}`", file.display()));
             }
         }
-        seen.insert(own);
+        observed.insert(own);
     }
     assert!(faults.is_empty(), "{faults:#?}");
-    assert_eq!(seen, ORDER.map(str::to_owned).into());
+    assert_eq!(observed, ORDER.map(str::to_owned).into());
 }

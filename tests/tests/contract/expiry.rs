@@ -59,14 +59,16 @@ pub(crate) async fn under_strict_expiry_a_live_record_replays<S: Subject>() {
     expect_replay(&store, &mut conn, &key, &json!(1), &json!("old")).await;
 }
 
-pub(crate) async fn under_strict_expiry_a_rivals_newer_record_is_not_overwritten<S: Subject>() {
+pub(crate) async fn under_strict_expiry_a_competitors_newer_record_is_not_overwritten<
+    S: Subject,
+>() {
     let (subject, store, key) = (S::fresh().await, store().strict_expiry(), key("k"));
     let mut conn = subject.connect().await;
     record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("rival")).await;
     subject.age(RETENTION * 2).await;
     S::begin(&mut conn).await;
     let claim = claim(&store, &mut conn, &key, &json!(2)).await;
-    subject.rival(&mut conn, "k", "k").await;
+    subject.competitor(&mut conn, "k", "k").await;
     let mut bound = store.in_transaction(&mut conn).unwrap();
     let error = bound.commit(claim, &json!("ours")).await.unwrap_err();
     assert!(matches!(error, Error::FreshTransactionNeeded), "{error:?}");

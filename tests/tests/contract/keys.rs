@@ -67,7 +67,7 @@ pub(crate) async fn scopes_and_namespaces_are_apart<S: Subject>() {
         ("n", scope("a"), "bc"),
         ("na", scope("b"), "c"),
     ];
-    let place = |(namespace, scope, text): &(&str, Scope, &str)| {
+    let resolve = |(namespace, scope, text): &(&str, Scope, &str)| {
         let key = text
             .parse::<IdempotencyKey>()
             .unwrap()
@@ -75,11 +75,11 @@ pub(crate) async fn scopes_and_namespaces_are_apart<S: Subject>() {
         (Store::new(Namespace::new(*namespace).unwrap()), key)
     };
     for (n, at) in places.iter().enumerate() {
-        let (store, key) = place(at);
+        let (store, key) = resolve(at);
         record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!(n)).await;
     }
     for (n, at) in places.iter().enumerate() {
-        let (store, key) = place(at);
+        let (store, key) = resolve(at);
         expect_replay(&store, &mut conn, &key, &json!(1), &json!(n)).await;
     }
 }

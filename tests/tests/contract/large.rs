@@ -5,7 +5,7 @@ use idem_runtime::policy::OnLapse;
 use idem_runtime::store::Outcome;
 use serde_json::{Value, json};
 
-use crate::subject::{LeaseSubject, PAY, key, read, record, store, terms};
+use crate::subject::{LeaseSubject, PAY, key, lease_under, read, record, store};
 
 /// The canonical text of `kept` has exactly this many bytes, and that of `lost` one more.
 const LIMIT: usize = 16;
@@ -27,7 +27,7 @@ pub(crate) async fn a_request_that_is_too_large_is_kept_as_its_hash_alone_and_ne
         let mut conn = subject.connect().await;
         let mut bound = store.in_connection(&mut conn);
         let outcome = bound
-            .begin_leased(&key("k"), PAY, &request, terms(OnLapse::Unknown))
+            .begin_leased(&key("k"), PAY, &request, lease_under(OnLapse::Unknown))
             .await;
         let Ok(Outcome::Fresh(held)) = outcome else {
             panic!("{outcome:?}");
@@ -40,7 +40,7 @@ pub(crate) async fn a_request_that_is_too_large_is_kept_as_its_hash_alone_and_ne
         // The request is still compared, and the mismatch contains the hashes.
         let mut bound = store.in_connection(&mut conn);
         let other = bound
-            .begin_leased(&key("k"), PAY, &json!(1), terms(OnLapse::Unknown))
+            .begin_leased(&key("k"), PAY, &json!(1), lease_under(OnLapse::Unknown))
             .await;
         let Ok(Outcome::Mismatch(mismatch)) = other else {
             panic!("{other:?}");
@@ -49,7 +49,7 @@ pub(crate) async fn a_request_that_is_too_large_is_kept_as_its_hash_alone_and_ne
         assert_eq!(mismatch.recorded_request_too_large, !is_kept);
         bound.leave_unknown(&held).await.unwrap();
         let same = bound
-            .begin_leased(&key("k"), PAY, &request, terms(OnLapse::Unknown))
+            .begin_leased(&key("k"), PAY, &request, lease_under(OnLapse::Unknown))
             .await;
         assert!(
             matches!(same, Err(Error::OutcomeUnknown { .. })),

@@ -9,8 +9,8 @@ use idem_runtime::{Error, Namespace, StoredFailure};
 use serde_json::{Value, json};
 
 use crate::subject::{
-    LEASE, LeaseSubject, PAY, RETENTION, ask, ask_lease, claim, expect_replay, key, lease, read,
-    record, store, terms,
+    LEASE, LeaseSubject, PAY, RETENTION, ask_lease, begin_run, claim, expect_replay, key, lease,
+    lease_under, read, record, store,
 };
 
 const POLICIES: [OnLapse; 2] = [OnLapse::Unknown, OnLapse::Retry];
@@ -105,7 +105,7 @@ pub(crate) async fn a_released_key_takes_no_other_request_and_no_other_operation
             for on_lapse in POLICIES {
                 let mut bound = store.in_connection(&mut conn);
                 let outcome = bound
-                    .begin_leased(&key("k"), operation, &request, terms(on_lapse))
+                    .begin_leased(&key("k"), operation, &request, lease_under(on_lapse))
                     .await;
                 assert!(matches!(outcome, Ok(Outcome::Mismatch(_))), "{outcome:?}");
             }
@@ -198,7 +198,7 @@ pub(crate) async fn an_atomic_attempt_never_takes_a_lease_over<S: LeaseSubject>(
     for left in [60_000_000, 0, -60_000_000] {
         subject.end_leases_in(left).await;
         S::begin(&mut conn).await;
-        let outcome = ask(&store, &mut conn, &key("k"), &json!(1)).await;
+        let outcome = begin_run(&store, &mut conn, &key("k"), &json!(1)).await;
         assert!(matches!(outcome, Outcome::InFlight { .. }), "{outcome:?}");
         S::rollback(&mut conn).await;
     }
@@ -257,7 +257,7 @@ pub(crate) async fn another_request_is_refused_whatever_became_of_the_lease<S: L
         for on_lapse in POLICIES {
             let mut bound = store.in_connection(&mut conn);
             let outcome = bound
-                .begin_leased(&key("k"), PAY, &json!(2), terms(on_lapse))
+                .begin_leased(&key("k"), PAY, &json!(2), lease_under(on_lapse))
                 .await;
             let Ok(Outcome::Mismatch(mismatch)) = outcome else {
                 panic!("{outcome:?}");
@@ -277,7 +277,7 @@ pub(crate) async fn the_request_is_kept_from_the_claim_on<S: LeaseSubject>() {
     let request = json!({"b": 1.0, "a": "\u{0}"});
     let mut bound = store.in_connection(&mut conn);
     let outcome = bound
-        .begin_leased(&key("k"), PAY, &request, terms(OnLapse::Unknown))
+        .begin_leased(&key("k"), PAY, &request, lease_under(OnLapse::Unknown))
         .await;
     let Ok(Outcome::Fresh(held)) = outcome else {
         panic!("{outcome:?}");
@@ -292,18 +292,18 @@ pub(crate) async fn the_request_is_kept_from_the_claim_on<S: LeaseSubject>() {
     kept(read(&mut conn).await.request);
 }
 
-pub(crate) async fn one_of_many_rivals_gets_the_lease<S: LeaseSubject>() {
+pub(crate) async fn one_of_many_competitors_gets_the_lease<S: LeaseSubject>() {
     let subject = S::fresh().await;
     for lapsed in [false, true] {
         if lapsed {
             subject.lapse().await;
         }
-        let rivals = (0..8).map(async |_| {
+        let competitors = (0..8).map(async |_| {
             let mut conn = subject.connect().await;
             ask_lease(&mut conn, OnLapse::Retry).await
         });
         let mut fresh = 0;
-        for outcome in all(rivals).await {
+        for outcome in all(competitors).await {
             match outcome {
                 Ok(Outcome::Fresh(lease)) => {
                     fresh += 1;
@@ -349,7 +349,7 @@ pub(crate) async fn under_strict_expiry_a_lease_takes_an_expired_records_place<S
     subject.age(RETENTION + Duration::from_secs(1)).await;
     let mut bound = store.in_connection(&mut conn);
     let outcome = bound
-        .begin_leased(&key("k"), PAY, &json!(1), terms(OnLapse::Unknown))
+        .begin_leased(&key("k"), PAY, &json!(1), lease_under(OnLapse::Unknown))
         .await;
     let Ok(Outcome::Fresh(second)) = outcome else {
         panic!("{outcome:?}");

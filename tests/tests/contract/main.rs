@@ -65,7 +65,7 @@ macro_rules! stamp {
                     in_connection_answers_replays_without_a_transaction,
                     in_connection_refuses_a_fresh_key_without_a_transaction,
                     a_key_without_a_scope_is_refused_and_nothing_is_written,
-                    a_rivals_record_is_never_overwritten,
+                    a_competitors_record_is_never_overwritten,
                 }
                 dropped::{
                     a_begin_dropped_anywhere_opens_no_transaction,
@@ -97,7 +97,7 @@ macro_rules! stamp {
                     under_strict_expiry_an_expired_record_is_replaced,
                     under_strict_expiry_a_rollback_leaves_the_old_record,
                     under_strict_expiry_a_live_record_replays,
-                    under_strict_expiry_a_rivals_newer_record_is_not_overwritten,
+                    under_strict_expiry_a_competitors_newer_record_is_not_overwritten,
                     times_are_those_of_the_databases_clock,
                     a_retention_has_bounds,
                 }
@@ -147,7 +147,7 @@ macro_rules! stamp_leases {
                     a_lease_is_neither_had_nor_ended_inside_a_transaction,
                     another_request_is_refused_whatever_became_of_the_lease,
                     the_request_is_kept_from_the_claim_on,
-                    one_of_many_rivals_gets_the_lease,
+                    one_of_many_competitors_gets_the_lease,
                     under_strict_expiry_a_lease_takes_an_expired_records_place,
                     a_purge_deletes_what_was_released_and_no_lease,
                 }

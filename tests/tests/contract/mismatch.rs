@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::subject::{
-    PAY, RETENTION, Subject, ask, claim, expect_replay, key, record, store, typed,
+    PAY, RETENTION, Subject, begin_run, claim, expect_replay, key, record, store, typed,
 };
 
 fn mismatch<C: std::fmt::Debug, Req: std::fmt::Debug, Res: std::fmt::Debug>(
@@ -29,7 +29,7 @@ pub(crate) async fn another_request_is_refused_and_changes_nothing<S: Subject>()
     assert_eq!(found.recorded_operation, PAY);
     assert_eq!(found.submitted_operation, PAY);
     assert!(found.recorded_hash.is_some() && found.recorded_hash != found.submitted_hash);
-    mismatch(ask(&store, &mut conn, &key, &json!(2)).await);
+    mismatch(begin_run(&store, &mut conn, &key, &json!(2)).await);
     expect_replay(&store, &mut conn, &key, &json!(1), &json!("one")).await;
     assert_eq!(subject.count().await, 1);
 }
@@ -62,7 +62,7 @@ pub(crate) async fn the_recorded_request_is_shown_only_if_it_was_kept<S: Subject
     ] {
         let request = json!({"b": "x", "a": 1});
         record::<S, _, _>(&store, &mut conn, &key(name), &request, &json!(0)).await;
-        let found = mismatch(ask(&store, &mut conn, &key(name), &json!(2)).await);
+        let found = mismatch(begin_run(&store, &mut conn, &key(name), &json!(2)).await);
         match found.recorded_request {
             Some(recorded) => assert!(kept && recorded.unwrap() == request),
             None => assert!(!kept),
@@ -109,7 +109,7 @@ pub(crate) async fn an_expired_record_is_compared_too<S: Subject>() {
     let mut conn = subject.connect().await;
     record::<S, _, _>(&store, &mut conn, &key, &json!(1), &json!("one")).await;
     subject.age(RETENTION * 2).await;
-    mismatch(ask(&store, &mut conn, &key, &json!(2)).await);
+    mismatch(begin_run(&store, &mut conn, &key, &json!(2)).await);
 }
 
 pub(crate) async fn a_failure_is_compared_before_it_is_replayed<S: Subject>() {
@@ -121,5 +121,5 @@ pub(crate) async fn a_failure_is_compared_before_it_is_replayed<S: Subject>() {
     let failure = StoredFailure::new("Declined", "no");
     bound.fail_permanent(claim, &failure).await.unwrap();
     S::commit(&mut conn).await;
-    mismatch(ask(&store, &mut conn, &key, &json!(2)).await);
+    mismatch(begin_run(&store, &mut conn, &key, &json!(2)).await);
 }

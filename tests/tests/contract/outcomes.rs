@@ -5,7 +5,9 @@ use idem_runtime::record::Status;
 use idem_runtime::store::{Outcome, StoreClaim};
 use serde_json::{Value, json};
 
-use crate::subject::{PAY, RETENTION, Subject, ask, claim, expect_replay, key, record, store};
+use crate::subject::{
+    PAY, RETENTION, Subject, begin_run, claim, expect_replay, key, record, store,
+};
 
 pub(crate) async fn a_fresh_key_is_claimed_and_nobody_sees_it_before_commit<S: Subject>() {
     let (subject, store, key) = (S::fresh().await, store(), key("k"));
@@ -14,11 +16,11 @@ pub(crate) async fn a_fresh_key_is_claimed_and_nobody_sees_it_before_commit<S: S
     let claim = claim(&store, &mut conn, &key, &json!(1)).await;
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.commit(claim, &json!("done")).await.unwrap();
-    let seen = store.in_connection(&mut other).get(&key).await.unwrap();
-    assert!(seen.is_none(), "{seen:?}");
+    let observed = store.in_connection(&mut other).get(&key).await.unwrap();
+    assert!(observed.is_none(), "{observed:?}");
     S::commit(&mut conn).await;
-    let seen = store.in_connection(&mut other).get(&key).await.unwrap();
-    assert!(seen.is_some());
+    let observed = store.in_connection(&mut other).get(&key).await.unwrap();
+    assert!(observed.is_some());
 }
 
 pub(crate) async fn the_result_is_replayed_once_it_is_committed<S: Subject>() {
@@ -62,7 +64,7 @@ pub(crate) async fn a_permanent_failure_is_replayed_whole<S: Subject>() {
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.fail_permanent(claim, &failure).await.unwrap();
     S::commit(&mut conn).await;
-    match ask(&store, &mut conn, &key, &json!(1)).await {
+    match begin_run(&store, &mut conn, &key, &json!(1)).await {
         Outcome::PriorError { error } => assert_eq!(error, failure),
         other => panic!("{other:?}"),
     }
@@ -161,8 +163,11 @@ pub(crate) async fn outcomes_are_told_apart_by_kind_and_keep_claim_and_request_a
     assert_eq!(wire(&fresh), json!({"kind": "fresh"}));
 
     S::begin(&mut other).await;
-    let mut rival = store.in_transaction(&mut other).unwrap();
-    let in_flight = rival.begin(&key("k"), PAY, &json!("secret")).await.unwrap();
+    let mut competitor = store.in_transaction(&mut other).unwrap();
+    let in_flight = competitor
+        .begin(&key("k"), PAY, &json!("secret"))
+        .await
+        .unwrap();
     let expected = json!({"kind": "in_flight", "retry_after_ms": 1000});
     assert_eq!(wire(&in_flight), expected);
     S::rollback(&mut other).await;
@@ -173,10 +178,10 @@ pub(crate) async fn outcomes_are_told_apart_by_kind_and_keep_claim_and_request_a
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.commit(claim, &json!([1])).await.unwrap();
     S::commit(&mut conn).await;
-    let prior = ask(&store, &mut conn, &key("k"), &json!("secret")).await;
+    let prior = begin_run(&store, &mut conn, &key("k"), &json!("secret")).await;
     assert_eq!(wire(&prior), json!({"kind": "prior_result", "value": [1]}));
 
-    let mismatch = ask(&store, &mut conn, &key("k"), &json!("other")).await;
+    let mismatch = begin_run(&store, &mut conn, &key("k"), &json!("other")).await;
     let Outcome::Mismatch(found) = &mismatch else {
         panic!("{mismatch:?}")
     };
@@ -196,7 +201,7 @@ pub(crate) async fn outcomes_are_told_apart_by_kind_and_keep_claim_and_request_a
     let failure = StoredFailure::new("Declined", "no");
     bound.fail_permanent(claim, &failure).await.unwrap();
     S::commit(&mut conn).await;
-    let prior = ask(&store, &mut conn, &key("f"), &json!(1)).await;
+    let prior = begin_run(&store, &mut conn, &key("f"), &json!(1)).await;
     let error = json!({"class": "Declined", "message": "no"});
     assert_eq!(wire(&prior), json!({"kind": "prior_error", "error": error}));
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::subject::{Edit, PAY, RETENTION, Subject, ask, claim, key, record, store, typed};
+use crate::subject::{Edit, PAY, RETENTION, Subject, begin_run, claim, key, record, store, typed};
 
 pub(crate) async fn results_come_back_byte_for_byte<S: Subject>() {
     let subject = S::fresh().await;
@@ -54,7 +54,7 @@ pub(crate) async fn a_failure_comes_back_with_every_character<S: Subject>() {
     let mut bound = store.in_transaction(&mut conn).unwrap();
     bound.fail_permanent(claim, &failure).await.unwrap();
     S::commit(&mut conn).await;
-    match ask(&store, &mut conn, &key, &json!(1)).await {
+    match begin_run(&store, &mut conn, &key, &json!(1)).await {
         Outcome::PriorError { error } => assert_eq!(error, failure),
         other => panic!("{other:?}"),
     }
@@ -208,7 +208,7 @@ pub(crate) async fn a_lease_is_in_flight_and_an_unknown_outcome_is_not_run<S: Su
     let left = Duration::from_hours(1);
     subject.edit("live", Edit::Lease(3, left)).await;
     subject.edit("unknown", Edit::Lease(4, left)).await;
-    match ask(&store, &mut conn, &key("live"), &json!(1)).await {
+    match begin_run(&store, &mut conn, &key("live"), &json!(1)).await {
         Outcome::InFlight { retry_after } => {
             assert!(
                 retry_after >= DEFAULT_RETRY_AFTER && retry_after <= MAX_RETRY_AFTER,

@@ -9,17 +9,17 @@ use idem_runtime::{Error, Scope, StoredFailure};
 use serde_json::json;
 
 use crate::subject::{
-    LeaseSubject, PAY, RETENTION, ask_lease, expect_replay, key, lease, read, store, terms,
+    LeaseSubject, PAY, RETENTION, ask_lease, expect_replay, key, lease, lease_under, read, store,
 };
 
 /// An unknown outcome, its late owner, and the entry that a reconciler reads.
 async fn unknown<S: LeaseSubject>(subject: &S, conn: &mut S::Conn) -> (StoreLease, Unknown) {
     let owner = lease(conn, OnLapse::Unknown).await;
     subject.lapse().await;
-    let told = ask_lease(conn, OnLapse::Unknown).await;
+    let reported = ask_lease(conn, OnLapse::Unknown).await;
     assert!(
-        matches!(told, Err(Error::OutcomeUnknown { .. })),
-        "{told:?}"
+        matches!(reported, Err(Error::OutcomeUnknown { .. })),
+        "{reported:?}"
     );
     let unknown = look_up(conn).await.expect("it is unknown");
     (owner, unknown)
@@ -154,30 +154,33 @@ pub(crate) async fn an_outcome_settled_one_way_is_not_settled_another<S: LeaseSu
     let failure = |message: &str| StoredFailure::new("Bounced", message);
     let subject = S::fresh().await;
     let mut conn = subject.connect().await;
-    let (_, seen) = unknown(&subject, &mut conn).await;
+    let (_, observed) = unknown(&subject, &mut conn).await;
     let mut bound = store.in_connection(&mut conn);
-    bound.resolve_completed(&seen, &json!(1)).await.unwrap();
+    bound.resolve_completed(&observed, &json!(1)).await.unwrap();
     for other in [
-        bound.resolve_completed(&seen, &json!(2)).await,
-        bound.resolve_failed(&seen, &failure("no")).await,
-        bound.resolve_never_happened(&seen).await,
+        bound.resolve_completed(&observed, &json!(2)).await,
+        bound.resolve_failed(&observed, &failure("no")).await,
+        bound.resolve_never_happened(&observed).await,
     ] {
         assert!(matches!(other, Err(Error::LeaseLost)), "{other:?}");
     }
     expect_replay(&store, &mut conn, &key("k"), &json!(1), &json!(1)).await;
     subject.clear().await;
-    let (_, seen) = unknown(&subject, &mut conn).await;
+    let (_, observed) = unknown(&subject, &mut conn).await;
     let mut bound = store.in_connection(&mut conn);
     for _ in 0..2 {
-        bound.resolve_failed(&seen, &failure("no")).await.unwrap();
+        bound
+            .resolve_failed(&observed, &failure("no"))
+            .await
+            .unwrap();
     }
-    let other = bound.resolve_failed(&seen, &failure("never")).await;
+    let other = bound.resolve_failed(&observed, &failure("never")).await;
     assert!(matches!(other, Err(Error::LeaseLost)), "{other:?}");
     subject.clear().await;
-    let (_, seen) = unknown(&subject, &mut conn).await;
+    let (_, observed) = unknown(&subject, &mut conn).await;
     let mut bound = store.in_connection(&mut conn);
     for _ in 0..2 {
-        bound.resolve_never_happened(&seen).await.unwrap();
+        bound.resolve_never_happened(&observed).await.unwrap();
     }
     assert_eq!(read(&mut conn).await.status, Status::Released);
 }
@@ -194,7 +197,7 @@ pub(crate) async fn unknown_outcomes_are_listed_page_by_page_oldest_lapse_first<
         };
         let mut bound = store.in_connection(&mut conn);
         let outcome = bound
-            .begin_leased(&key, PAY, &json!(name), terms(OnLapse::Unknown))
+            .begin_leased(&key, PAY, &json!(name), lease_under(OnLapse::Unknown))
             .await;
         let Ok(Outcome::Fresh(held)) = outcome else {
             panic!("{outcome:?}");
@@ -296,7 +299,7 @@ pub(crate) async fn unknown_outcomes_are_counted_and_leave_by_time_only_where_so
     for name in ["a", "b", "c"] {
         let mut bound = store.in_connection(&mut conn);
         let outcome = bound
-            .begin_leased(&key(name), PAY, &json!(1), terms(OnLapse::Unknown))
+            .begin_leased(&key(name), PAY, &json!(1), lease_under(OnLapse::Unknown))
             .await;
         let Ok(Outcome::Fresh(held)) = outcome else {
             panic!("{outcome:?}");

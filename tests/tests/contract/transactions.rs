@@ -151,13 +151,13 @@ pub(crate) async fn a_key_without_a_scope_is_refused_and_nothing_is_written<S: S
     assert_eq!(subject.count().await, 0);
 }
 
-pub(crate) async fn a_rivals_record_is_never_overwritten<S: Subject>() {
+pub(crate) async fn a_competitors_record_is_never_overwritten<S: Subject>() {
     let (subject, store) = (S::fresh().await, store());
     let mut conn = subject.connect().await;
     record::<S, _, _>(&store, &mut conn, &key("model"), &json!(1), &json!("rival")).await;
     S::begin(&mut conn).await;
     let claim = claim(&store, &mut conn, &key("k"), &json!(1)).await;
-    subject.rival(&mut conn, "model", "k").await;
+    subject.competitor(&mut conn, "model", "k").await;
     let mut bound = store.in_transaction(&mut conn).unwrap();
     let error = bound.commit(claim, &json!("ours")).await.unwrap_err();
     assert!(matches!(error, Error::FreshTransactionNeeded), "{error:?}");

@@ -31,10 +31,10 @@ async fn what_a_node_killed_in_its_commits_has_left_open_retries_elsewhere_settl
         .await;
     chain.galera.nodes_mut()[0].kill().expect("it runs");
     chain.galera.nodes_mut()[1].proceed().expect("it runs");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for outcome in callers.join_all().await {
         match outcome {
-            Ok(paid) => told.push(paid),
+            Ok(paid) => reported.push(paid),
             Err(error) => assert!(may_retry(&error), "{error:?}"),
         }
     }
@@ -47,7 +47,7 @@ async fn what_a_node_killed_in_its_commits_has_left_open_retries_elsewhere_settl
         chain.assert_one_effect(&[1, 2], key).await;
         settled.push((key.clone(), paid));
     }
-    for paid in told {
+    for paid in reported {
         assert!(settled.contains(&paid), "told, and not kept: {paid:?}");
     }
     // The node cannot trust its own state and copies that of another node.

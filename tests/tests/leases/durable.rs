@@ -11,8 +11,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, Executor as _};
 
+use crate::database::{LeaseDatabase, Postgres, Sqlite, mails};
 use crate::desk::{Desk, Then, ada, fresh_key, send_once};
-use crate::home::{Home, Postgres, Sqlite, mails};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
@@ -40,14 +40,14 @@ async fn a_claim_survives_a_crash_of_a_server_that_commits_asynchronously() {
     desk.reached().await;
     cluster.stop_immediate().expect("it runs");
     cluster.resume().expect("it starts again");
-    let home = Postgres::of(database);
-    assert_eq!(home.status(&key).await, Some(Status::InProgress));
+    let database = Postgres::of(database);
+    assert_eq!(database.status(&key).await, Some(Status::InProgress));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
-    let home = Sqlite::open().await;
-    let options = home.database.options().clone();
+    let database = Sqlite::open().await;
+    let options = database.database.options().clone();
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
         .connect_lazy_with(options.synchronous(SqliteSynchronous::Off));
@@ -61,7 +61,7 @@ async fn a_lease_on_sqlite_is_flushed_and_leaves_the_connection_as_it_was() {
     let sent = send_once(&pool, key.clone(), ada(), desk.clone()).await;
     assert!(sent.is_ok());
     assert_eq!(level().await, 0);
-    assert_eq!(home.status(&key).await, Some(Status::Completed));
+    assert_eq!(database.status(&key).await, Some(Status::Completed));
 }
 
 /// Levels below FULL, which a lease raises, and the levels that it keeps.
@@ -75,8 +75,8 @@ const LEVELS: [SqliteSynchronous; 4] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_inside_a_transaction_begun_by_hand_is_refused_before_its_body_at_every_level() {
     for level in LEVELS {
-        let home = Sqlite::open().await;
-        let options = home.database.options().clone().synchronous(level);
+        let database = Sqlite::open().await;
+        let options = database.database.options().clone().synchronous(level);
         let mut conn = sqlx::SqliteConnection::connect_with(&options)
             .await
             .expect("a file");
@@ -91,15 +91,15 @@ async fn a_lease_inside_a_transaction_begun_by_hand_is_refused_before_its_body_a
             matches!(refused, Err(Error::AlreadyInTransaction)),
             "{level:?}: {refused:?}"
         );
-        assert_eq!(home.status(&key).await, None);
+        assert_eq!(database.status(&key).await, None);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_as_its_body_did_whatever_was_begun_by_hand_on_the_pools_connection() {
     for level in LEVELS {
-        let home = Sqlite::open().await;
-        let options = home.database.options().clone().synchronous(level);
+        let database = Sqlite::open().await;
+        let options = database.database.options().clone().synchronous(level);
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
             .connect_lazy_with(options);
@@ -111,6 +111,6 @@ async fn a_run_ends_as_its_body_did_whatever_was_begun_by_hand_on_the_pools_conn
         desk.open();
         let sent = run.await.expect("no panic").expect("it is recorded");
         assert_eq!((sent.number, sent.replayed()), (1, false), "{level:?}");
-        assert_eq!(home.status(&key).await, Some(Status::Completed));
+        assert_eq!(database.status(&key).await, Some(Status::Completed));
     }
 }

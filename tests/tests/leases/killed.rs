@@ -7,8 +7,8 @@ use idem_runtime::record::Status;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
+use crate::database::{LeaseDatabase, Postgres, Sqlite};
 use crate::desk::{Desk, ada, fresh_key, send_again, send_once};
-use crate::home::{Home, Postgres, Sqlite};
 
 /// Starts a client on this database, and kills it after its body has handed the mail in.
 async fn killed_at_work(url: &str, policy: &str, key: &str) {
@@ -24,47 +24,50 @@ async fn killed_at_work(url: &str, policy: &str, key: &str) {
     client.kill().await.expect("SIGKILL");
 }
 
-async fn a_killed_owner_is_followed_by_the_next_under_retry<H: Home>(home: H, url: &str) {
+async fn a_killed_owner_is_followed_by_the_next_under_retry<H: LeaseDatabase>(
+    database: H,
+    url: &str,
+) {
     let (key, desk) = (fresh_key(), Desk::new(&[]));
     killed_at_work(url, "retry", key.as_str()).await;
-    let refused = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    let refused = send_again(&database.pool(), &key, ada(), desk.clone()).await;
     let refusal = refused.expect_err("its lease is live").refusal();
     assert!(matches!(refusal, Error::InFlight { .. }), "{refusal:?}");
-    home.lapse().await;
-    let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+    database.lapse().await;
+    let sent = send_again(&database.pool(), &key, ada(), desk.clone()).await;
     assert_eq!(sent.expect("taken over").number, 2);
 }
 
-async fn a_killed_owner_leaves_an_unknown_outcome<H: Home>(home: H, url: &str) {
+async fn a_killed_owner_leaves_an_unknown_outcome<H: LeaseDatabase>(database: H, url: &str) {
     let (key, desk) = (fresh_key(), Desk::new(&[]));
     killed_at_work(url, "unknown", key.as_str()).await;
-    home.lapse().await;
-    let told = send_once(&home.pool(), key.clone(), ada(), desk.clone()).await;
-    let refusal = told.expect_err("nobody knows").refusal();
+    database.lapse().await;
+    let reported = send_once(&database.pool(), key.clone(), ada(), desk.clone()).await;
+    let refusal = reported.expect_err("nobody knows").refusal();
     assert!(
         matches!(refusal, Error::OutcomeUnknown { attempt: 1, .. }),
         "{refusal:?}"
     );
     assert_eq!(desk.count(), 0);
-    assert_eq!(home.status(&key).await, Some(Status::Unknown));
+    assert_eq!(database.status(&key).await, Some(Status::Unknown));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_killed_while_it_holds_a_lease_is_followed_after_the_lapse() {
-    let home = Postgres::open().await;
-    let url = home.database.url();
-    a_killed_owner_is_followed_by_the_next_under_retry(home, &url).await;
-    let home = Sqlite::open().await;
-    let url = home.database.url();
-    a_killed_owner_is_followed_by_the_next_under_retry(home, &url).await;
+    let database = Postgres::open().await;
+    let url = database.database.url();
+    a_killed_owner_is_followed_by_the_next_under_retry(database, &url).await;
+    let database = Sqlite::open().await;
+    let url = database.database.url();
+    a_killed_owner_is_followed_by_the_next_under_retry(database, &url).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_killed_while_it_holds_a_lease_leaves_its_outcome_unknown() {
-    let home = Postgres::open().await;
-    let url = home.database.url();
-    a_killed_owner_leaves_an_unknown_outcome(home, &url).await;
-    let home = Sqlite::open().await;
-    let url = home.database.url();
-    a_killed_owner_leaves_an_unknown_outcome(home, &url).await;
+    let database = Postgres::open().await;
+    let url = database.database.url();
+    a_killed_owner_leaves_an_unknown_outcome(database, &url).await;
+    let database = Sqlite::open().await;
+    let url = database.database.url();
+    a_killed_owner_leaves_an_unknown_outcome(database, &url).await;
 }

@@ -10,24 +10,28 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgPoolOptions, PgTransactionManager};
 use sqlx_core::transaction::TransactionManager as _;
 
+use crate::database::{LeaseDatabase, Postgres};
 use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
-use crate::home::{Home, Postgres};
 
 struct Link {
-    home: Postgres,
+    database: Postgres,
     proxy: Proxy,
     pool: PgPool,
 }
 
 impl Link {
     async fn up() -> Self {
-        let home = Postgres::open().await;
-        let proxy = Proxy::to(home.database.options()).await;
+        let database = Postgres::open().await;
+        let proxy = Proxy::to(database.database.options()).await;
         let pool = PgPoolOptions::new()
             .max_connections(2)
             .acquire_timeout(Duration::from_secs(1))
             .connect_lazy_with(proxy.options());
-        Self { home, proxy, pool }
+        Self {
+            database,
+            proxy,
+            pool,
+        }
     }
 }
 
@@ -40,7 +44,7 @@ async fn a_claim_whose_answer_was_lost_is_found_out_and_the_body_runs_once() {
         let sent = sent.unwrap_or_else(|error| panic!("{fate:?}: {error}"));
         assert_eq!((sent.number, sent.replayed()), (1, false), "{fate:?}");
         assert_eq!(desk.count(), 1, "{fate:?}");
-        let record = link.home.record(&key).await.expect("there is one");
+        let record = link.database.record(&key).await.expect("there is one");
         assert_eq!((record.status, record.attempt), (Status::Completed, 1));
     }
 }
@@ -50,7 +54,7 @@ async fn a_claim_that_cannot_be_found_out_runs_no_body_and_its_lease_lapses() {
     let (link, key, desk) = (Link::up().await, fresh_key(), Desk::new(&[]));
     link.proxy.next_commit(Fate::Swallow);
     let cut = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         link.proxy.cut();
     };
     let call = send_once(&link.pool, key.clone(), ada(), desk.clone());
@@ -58,10 +62,10 @@ async fn a_claim_that_cannot_be_found_out_runs_no_body_and_its_lease_lapses() {
     let refusal = sent.expect_err("nobody can be asked").refusal();
     assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
     assert_eq!(desk.count(), 0);
-    assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
-    link.home.lapse().await;
-    let told = send_once(&link.home.pool(), key, ada(), desk.clone()).await;
-    let refusal = told.expect_err("nobody knows").refusal();
+    assert_eq!(link.database.status(&key).await, Some(Status::InProgress));
+    link.database.lapse().await;
+    let reported = send_once(&link.database.pool(), key, ada(), desk.clone()).await;
+    let refusal = reported.expect_err("nobody knows").refusal();
     assert!(
         matches!(refusal, Error::OutcomeUnknown { .. }),
         "{refusal:?}"
@@ -81,7 +85,7 @@ async fn an_end_whose_answer_was_lost_is_found_out() {
         let sent = run.await.expect("no panic");
         let sent = sent.unwrap_or_else(|error| panic!("{fate:?}: {error}"));
         assert!(!sent.replayed(), "{fate:?}");
-        let again = send_again(&link.home.pool(), &key, ada(), desk.clone()).await;
+        let again = send_again(&link.database.pool(), &key, ada(), desk.clone()).await;
         assert!(again.expect("replayed").replayed(), "{fate:?}");
         assert_eq!(desk.count(), 1, "{fate:?}");
     }
@@ -109,7 +113,7 @@ async fn a_body_is_told_when_the_database_is_out_of_reach_for_its_lease_and_its_
     let refusal = refusal.refusal();
     // The body has run: a caller who was told otherwise might use a new key.
     assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
-    assert_eq!(link.home.status(&key).await, Some(Status::InProgress));
+    assert_eq!(link.database.status(&key).await, Some(Status::InProgress));
 }
 
 /// Leaves a transaction open on the pool's only connection, as code that uses the driver's
@@ -123,16 +127,16 @@ async fn forget_a_transaction(pool: &PgPool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_forgotten_on_a_pooled_connection_takes_no_lease_along() {
-    let home = Postgres::open().await;
-    let pool = home.database.pool(1);
+    let database = Postgres::open().await;
+    let pool = database.database.pool(1);
     let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
     forget_a_transaction(&pool).await;
     let (through, there, by) = (pool.clone(), desk.clone(), key.clone());
     let run = tokio::spawn(async move { send_again(&through, &by, ada(), there).await });
     desk.reached().await;
-    assert_eq!(home.status(&key).await, Some(Status::InProgress));
+    assert_eq!(database.status(&key).await, Some(Status::InProgress));
     forget_a_transaction(&pool).await;
     desk.open();
     assert!(run.await.expect("no panic").is_ok());
-    assert_eq!(home.status(&key).await, Some(Status::Completed));
+    assert_eq!(database.status(&key).await, Some(Status::Completed));
 }

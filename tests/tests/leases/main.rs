@@ -1,10 +1,10 @@
 //! Leased handlers on real databases: detached runs, heartbeats, the fence, lapses, lost answers,
 //! killed processes.
 
+mod database;
 mod desk;
 mod durable;
 mod fence;
-mod home;
 mod killed;
 mod link;
 mod mysql_server;
@@ -17,11 +17,11 @@ mod unkept;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
-    ($home:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
+    ($database:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
         $($(
             #[tokio::test(flavor = "multi_thread")]
             async fn $law() {
-                crate::$group::$law::<$home>().await;
+                crate::$group::$law::<$database>().await;
             }
         )+)+
     };
@@ -29,9 +29,9 @@ macro_rules! laws {
 
 /// Makes a module of tests for each database.
 macro_rules! stamp {
-    ($($name:ident: $home:ident),+ $(,)?) => {
+    ($($name:ident: $database:ident),+ $(,)?) => {
         $(mod $name {
-            laws! { crate::home::$home:
+            laws! { crate::database::$database:
                 runs::{
                     a_leased_call_has_its_effect_once_and_replays,
                     a_dropped_caller_does_not_stop_the_run,

@@ -14,8 +14,8 @@ use idem_tests::mysql::{Database, Options, Server};
 use serde_json::{Value, json};
 use sqlx::{MySqlConnection, Row as _};
 
+use crate::database::{LeaseDatabase, MySql, mails};
 use crate::desk::fresh_key;
-use crate::home::{Home, MySql, mails};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
@@ -23,31 +23,31 @@ async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
     let server = Server::start(&Options::new().set("max_allowed_packet", "1M"));
     let server = server.expect("a server");
-    let home = MySql::furnish(Database::fresh_on(&server).await).await;
+    let database = MySql::furnish(Database::fresh_on(&server).await).await;
     // A payload of one protocol packet, and one of two.
     for length in [1 << 20, 9 << 20] {
         let (key, runs) = (fresh_key(), Arc::new(AtomicU32::new(0)));
-        let ask = async || {
+        let call = async || {
             let runs = Arc::clone(&runs);
-            let pool = home.pool();
+            let pool = database.pool();
             let asked = NOTE.run_leased(&pool, &key, &1, move |_| async move {
                 runs.fetch_add(1, Ordering::SeqCst);
                 Ok::<_, Error>("x".repeat(length))
             });
             asked.await.expect_err("it cannot be recorded")
         };
-        let refusal = ask().await;
+        let refusal = call().await;
         assert!(matches!(refusal, Error::Database(_)), "{refusal:?}");
-        assert_eq!(home.status(&key).await, Some(Status::Unknown));
-        assert_eq!(ask().await.kind(), ErrorKind::OutcomeUnknown);
+        assert_eq!(database.status(&key).await, Some(Status::Unknown));
+        assert_eq!(call().await.kind(), ErrorKind::OutcomeUnknown);
         assert_eq!(runs.load(Ordering::SeqCst), 1);
         // In a transaction, everything is rolled back.
         let atomic = Operation::new("mail", "log");
         let body = async |_: &mut sqlx::MySqlTransaction<'_>| Ok::<_, Error>("x".repeat(length));
         let other = fresh_key();
-        let refusal = atomic.run(&home.pool(), &other, &1, body).await;
+        let refusal = atomic.run(&database.pool(), &other, &1, body).await;
         assert!(matches!(refusal, Err(Error::Database(_))), "{refusal:?}");
-        assert_eq!(home.status(&other).await, None);
+        assert_eq!(database.status(&other).await, None);
     }
 }
 
@@ -76,15 +76,16 @@ async fn asked(conn: &mut MySqlConnection) -> (u64, u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_found_fit_is_not_searched_again_at_each_claim_and_one_that_changed_is() {
-    let home = MySql::open().await;
-    let mut conn = home.database.connect().await;
+    let database = MySql::open().await;
+    let mut conn = database.database.connect().await;
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
     let (selects, definitions) = asked(&mut conn).await;
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
     // One look-up, and one check that the table is the verified one.
     let expected = (selects + 1, definitions + 1);
     assert_eq!(asked(&mut conn).await, expected);
-    home.run("ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)")
+    database
+        .run("ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)")
         .await;
     let refused = claim(&mut conn).await;
     assert!(

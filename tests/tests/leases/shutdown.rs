@@ -7,14 +7,14 @@ use std::task::Poll;
 use idem_runtime::lease::drain;
 use idem_runtime::record::Status;
 
+use crate::database::{LeaseDatabase, Sqlite};
 use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
-use crate::home::{Home, Sqlite};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_waits_for_runs_that_nobody_waits_for() {
-    let (home, key) = (Sqlite::open().await, fresh_key());
+    let (database, key) = (Sqlite::open().await, fresh_key());
     let desk = Desk::new(&[Then::Wait]);
-    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let (pool, there, by) = (database.pool(), desk.clone(), key.clone());
     let caller = tokio::spawn(async move { send_once(&pool, by, ada(), there).await });
     desk.reached().await;
     caller.abort();
@@ -23,7 +23,7 @@ async fn a_drain_waits_for_runs_that_nobody_waits_for() {
     assert!(waits);
     desk.open();
     draining.await;
-    assert_eq!(home.status(&key).await, Some(Status::Completed));
+    assert_eq!(database.status(&key).await, Some(Status::Completed));
 }
 
 #[test]
@@ -31,16 +31,16 @@ fn a_runtime_that_shuts_down_cuts_its_runs_off_and_their_leases_lapse() {
     let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
     let (first, second) = (runtime(), runtime());
     let (key, desk) = (fresh_key(), Desk::new(&[Then::Wait]));
-    let home = first.block_on(Sqlite::open());
-    let (pool, there, by) = (home.pool(), desk.clone(), key.clone());
+    let database = first.block_on(Sqlite::open());
+    let (pool, there, by) = (database.pool(), desk.clone(), key.clone());
     first.spawn(async move { send_again(&pool, &by, ada(), there).await });
     first.block_on(desk.reached());
     first.shutdown_background();
     second.block_on(async {
-        let home = Sqlite::of(home.database);
-        assert_eq!(home.status(&key).await, Some(Status::InProgress));
-        home.lapse().await;
-        let sent = send_again(&home.pool(), &key, ada(), desk.clone()).await;
+        let database = Sqlite::of(database.database);
+        assert_eq!(database.status(&key).await, Some(Status::InProgress));
+        database.lapse().await;
+        let sent = send_again(&database.pool(), &key, ada(), desk.clone()).await;
         assert_eq!(sent.expect("taken over").number, 2);
         assert_eq!(desk.count(), 2);
     });

@@ -10,8 +10,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Instrument as _, Metadata, Span, Subscriber};
 use tracing_core::span::Current;
 
+use crate::database::{LeaseDatabase as _, Sqlite};
 use crate::desk::fresh_key;
-use crate::home::{Home as _, Sqlite};
 
 type Entered = Vec<(u64, &'static Metadata<'static>)>;
 
@@ -66,8 +66,8 @@ tokio::task_local! {
 async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
     const NOTE: Operation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
-    let home = Sqlite::open().await;
-    let (pool, key) = (home.pool(), fresh_key());
+    let database = Sqlite::open().await;
+    let (pool, key) = (database.pool(), fresh_key());
     let _guard = tracing::subscriber::set_default(Spans::default());
     let span = tracing::info_span!("request");
     let call = NOTE.run_leased(&pool, &key, &1, |_| async {
@@ -76,8 +76,8 @@ async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
         let current = Span::current().id().map(|id| id.into_u64());
         Ok::<_, Error>((current, TENANT.try_with(|tenant| *tenant).is_ok()))
     });
-    let seen = TENANT.scope(7, call).instrument(span.clone()).await;
-    let seen = seen.expect("it ran").into_inner();
-    assert_eq!(seen, (span.id().map(|id| id.into_u64()), false));
-    assert!(seen.0.is_some());
+    let observed = TENANT.scope(7, call).instrument(span.clone()).await;
+    let observed = observed.expect("it ran").into_inner();
+    assert_eq!(observed, (span.id().map(|id| id.into_u64()), false));
+    assert!(observed.0.is_some());
 }

@@ -12,8 +12,8 @@ use idem_runtime::policy::OnLapse;
 use idem_runtime::{Attempt, Error, IdempotencyKey, Operation, idempotent};
 use sqlx::SqlitePool;
 
+use crate::database::{LeaseDatabase as _, Sqlite};
 use crate::desk::fresh_key;
-use crate::home::{Home as _, Sqlite};
 
 /// The size of a body's state, in bytes.
 const HELD: usize = 256 * 1024;
@@ -60,8 +60,8 @@ where
         .enable_all()
         .build()
         .expect("a runtime");
-    let home = runtime.block_on(Sqlite::open());
-    let run = runtime.spawn(task(home.pool()));
+    let database = runtime.block_on(Sqlite::open());
+    let run = runtime.spawn(task(database.pool()));
     runtime.block_on(run).expect("no panic")
 }
 

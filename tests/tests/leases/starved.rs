@@ -12,8 +12,8 @@ use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection}
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::database::{LeaseDatabase, MySql, Postgres};
 use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
-use crate::home::{Home, MySql, Postgres};
 
 /// Long enough that a busy machine sends each heartbeat in time, at each third of it.
 const LEASE: Duration = Duration::from_secs(6);
@@ -44,30 +44,32 @@ async fn exhaust<Db: Database>(pool: &Pool<Db>) -> Vec<PoolConnection<Db>> {
     all
 }
 
-pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connection<H: Home>() {
-    let (home, desk) = (H::open().await, Desk::new(&[Then::Wait]));
-    let pool = home.pool();
+pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connection<
+    H: LeaseDatabase,
+>() {
+    let (database, desk) = (H::open().await, Desk::new(&[Then::Wait]));
+    let pool = database.pool();
     let run = begin(&pool, &desk);
     let attempt = desk.reached().await;
     let bodies = exhaust(&pool).await;
     let mut ends = BTreeSet::new();
     while ends.len() < SEVERAL {
-        ends.extend(home.ends().await);
+        ends.extend(database.ends().await);
         assert!(!attempt.is_lost(), "lapsed after {} ends", ends.len());
     }
     desk.open();
     let sent = run.await.expect("no panic").expect("it is recorded");
     assert_eq!((sent.number, sent.replayed()), (1, false));
-    assert_eq!(home.only_status().await, 1);
+    assert_eq!(database.only_status().await, 1);
     drop(bodies);
 }
 
-pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>() {
+pub(crate) async fn leases_that_are_due_together_are_extended_together<H: LeaseDatabase>() {
     const LEASES: usize = 60;
-    let (home, desk) = (H::open().await, Desk::new(&[Then::Wait; LEASES]));
+    let (database, desk) = (H::open().await, Desk::new(&[Then::Wait; LEASES]));
     let mut runs = JoinSet::new();
     for _ in 0..LEASES {
-        let (pool, desk, key) = (home.pool(), desk.clone(), fresh_key());
+        let (pool, desk, key) = (database.pool(), desk.clone(), fresh_key());
         runs.spawn(async move {
             let body = async move |attempt| desk.deliver(&attempt).await;
             BRIEF.run_leased(&pool, &key, &1, body).await
@@ -77,10 +79,10 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: Home>(
     for _ in 0..LEASES {
         attempts.push(desk.reached().await);
     }
-    let claimed = home.ends().await;
+    let claimed = database.ends().await;
     assert_eq!(claimed.len(), LEASES);
     let extended = loop {
-        let ends = home.ends().await;
+        let ends = database.ends().await;
         assert!(
             attempts.iter().all(|attempt| !attempt.is_lost()),
             "a lease has lapsed"
@@ -110,18 +112,18 @@ fn assert_one_is_alive(attempts: &[Attempt]) {
 
 /// Two leases, with the record of the first locked by `conn`; both stay alive.
 macro_rules! beside_a_locked_record {
-    ($home:expr, $conn:expr, $($lock:literal),+) => {{
-        let (home, mut conn) = ($home, $conn);
+    ($database:expr, $conn:expr, $($lock:literal),+) => {{
+        let (database, mut conn) = ($database, $conn);
         let desk = Desk::new(&[Then::Wait, Then::Wait]);
-        let runs = [begin(&home.pool(), &desk), begin(&home.pool(), &desk)];
+        let runs = [begin(&database.pool(), &desk), begin(&database.pool(), &desk)];
         let attempts = [desk.reached().await, desk.reached().await];
-        let claimed = home.ends().await;
+        let claimed = database.ends().await;
         for lock in [$($lock),+] {
             conn.execute(lock).await.expect("locked");
         }
         let mut ends = BTreeSet::new();
         while ends.len() < SEVERAL {
-            ends.insert(home.ends().await[1]);
+            ends.insert(database.ends().await[1]);
             assert_one_is_alive(&attempts);
         }
         conn.execute("ROLLBACK").await.expect("ended");
@@ -131,7 +133,7 @@ macro_rules! beside_a_locked_record {
         for attempt in &attempts {
             attempt.heartbeat().await.expect("it is ours still");
         }
-        assert_ne!(home.ends().await[0], claimed[0]);
+        assert_ne!(database.ends().await[0], claimed[0]);
         for _ in &runs {
             desk.open();
         }
@@ -144,10 +146,10 @@ macro_rules! beside_a_locked_record {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_record_lapses_no_other_lease_on_postgres() {
-    let home = Postgres::open().await;
-    let conn = home.database.connect().await;
+    let database = Postgres::open().await;
+    let conn = database.database.connect().await;
     beside_a_locked_record!(
-        home,
+        database,
         conn,
         "BEGIN",
         "SELECT key FROM idem_record ORDER BY key LIMIT 1 FOR UPDATE"
@@ -156,10 +158,10 @@ async fn a_locked_record_lapses_no_other_lease_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_record_lapses_no_other_lease_on_mysql() {
-    let home = MySql::open().await;
-    let conn = home.database.connect().await;
+    let database = MySql::open().await;
+    let conn = database.database.connect().await;
     beside_a_locked_record!(
-        home,
+        database,
         conn,
         "SET @first = (SELECT min(`key`) FROM idem_record)",
         "START TRANSACTION",
@@ -170,10 +172,10 @@ async fn a_locked_record_lapses_no_other_lease_on_mysql() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
-    let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait, Then::Wait]));
-    let runs = [begin(&home.pool, &desk), begin(&home.pool, &desk)];
+    let (database, desk) = (Postgres::open().await, Desk::new(&[Then::Wait, Then::Wait]));
+    let runs = [begin(&database.pool, &desk), begin(&database.pool, &desk)];
     let attempts = [desk.reached().await, desk.reached().await];
-    let mut conn = home.database.connect().await;
+    let mut conn = database.database.connect().await;
     conn.execute(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
          $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '23514'; END $$; \
@@ -185,7 +187,7 @@ async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
     .expect("made");
     let mut ends = BTreeSet::new();
     while ends.len() < SEVERAL {
-        ends.insert(home.ends().await[1]);
+        ends.insert(database.ends().await[1]);
         assert_one_is_alive(&attempts);
     }
     for _ in &runs {
@@ -199,7 +201,7 @@ async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn heartbeats_have_a_connection_made_as_the_pool_makes_its_own_and_gone_with_the_last_lease()
 {
-    let home = Postgres::open().await;
+    let database = Postgres::open().await;
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
     let pool = PgPoolOptions::new()
@@ -211,7 +213,7 @@ async fn heartbeats_have_a_connection_made_as_the_pool_makes_its_own_and_gone_wi
                 Ok(())
             })
         })
-        .connect_lazy_with(home.database.options().clone());
+        .connect_lazy_with(database.database.options().clone());
     let desk = Desk::new(&[Then::Wait, Then::Wait]);
     let runs = [begin(&pool, &desk), begin(&pool, &desk)];
     let attempts = [desk.reached().await, desk.reached().await];
@@ -221,7 +223,7 @@ async fn heartbeats_have_a_connection_made_as_the_pool_makes_its_own_and_gone_wi
         attempt.heartbeat().await.expect("it is ours");
     }
     assert_eq!(made.load(Ordering::SeqCst), 2);
-    let mut observer = home.database.observer().await;
+    let mut observer = database.database.observer().await;
     let hooked = |count| {
         format!(
             "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -241,14 +243,14 @@ async fn heartbeats_have_a_connection_made_as_the_pool_makes_its_own_and_gone_wi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_waited_for_a_connection_has_its_whole_lease() {
-    let (home, desk) = (Postgres::open().await, Desk::new(&[Then::Wait]));
-    let pool = home.database.pool(1);
+    let (database, desk) = (Postgres::open().await, Desk::new(&[Then::Wait]));
+    let pool = database.database.pool(1);
     let body = pool.acquire().await.expect("a connection");
     let mut run = begin(&pool, &desk);
     timeout(LEASE + LEASE / 10, &mut run)
         .await
         .expect_err("it waits for the connection");
-    assert!(home.ends().await.is_empty());
+    assert!(database.ends().await.is_empty());
     drop(body);
     let attempt = desk.reached().await;
     assert!(!attempt.is_lost());

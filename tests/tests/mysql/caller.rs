@@ -111,11 +111,12 @@ async fn a_callers_transaction_with_an_older_snapshot_replays_what_the_winner_ha
         let key = fresh_key();
         let mut tx = pool.begin().await.expect("a transaction");
         tx.execute("SELECT * FROM account_of_nobody").await.ok();
-        let seen: i64 = sqlx::query_scalar("SELECT count(*) FROM idem_record WHERE `key` = 'k'")
-            .fetch_one(&mut *tx)
-            .await
-            .expect("it can be read");
-        assert_eq!(seen, 0);
+        let observed: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM idem_record WHERE `key` = 'k'")
+                .fetch_one(&mut *tx)
+                .await
+                .expect("it can be read");
+        assert_eq!(observed, 0);
         if isolation.ends_with("SERIALIZABLE") {
             // Its reads take locks, so no other attempt can have committed since.
             continue;

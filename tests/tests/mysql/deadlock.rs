@@ -1,7 +1,7 @@
 //! Bodies that ignore the error of a deadlock or a lock timeout.
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
-use idem_tests::gate::{self, Gate, Place};
+use idem_tests::gate::{self, Gate, GatePoint};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay, pay_whatever};
 use idem_tests::mysql::{Options, Server, Shop, fresh_key};
 use sqlx::mysql::MySqlTransaction;
@@ -24,7 +24,7 @@ async fn pay_whatever_the_deadlock(
     let paid = charge(tx, key, cmd).await?;
     tx.execute("UPDATE account SET n = n + 1 WHERE id = 1")
         .await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     let error = tx
         .execute("UPDATE account SET n = n + 1 WHERE id = 2")
         .await
@@ -54,7 +54,7 @@ async fn a_body_that_swallows_a_deadlock_is_told_so_and_nothing_is_kept() {
         let shop = Shop::open(1).await;
         shop.run(ACCOUNTS).await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::Last);
+        let gate = Gate::at(key.as_str(), GatePoint::Last);
         let mut other = heavy(&shop).await;
         let cross = async {
             gate.entered().await;
@@ -129,7 +129,7 @@ async fn sell(
 ) -> Result<i64, Sale> {
     tx.execute("UPDATE account SET n = n + 1 WHERE id = 1")
         .await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     let sold = tx
         .execute("UPDATE account SET n = n + 1 WHERE id = 2")
         .await;
@@ -147,7 +147,7 @@ async fn a_deadlock_that_a_body_calls_permanent_is_not_recorded_and_its_retry_is
         let shop = Shop::open(1).await;
         shop.run(ACCOUNTS).await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::Last);
+        let gate = Gate::at(key.as_str(), GatePoint::Last);
         let mut other = heavy(&shop).await;
         let cross = async {
             gate.entered().await;
@@ -211,8 +211,10 @@ async fn where_a_lock_timeout_rolls_all_back_a_body_that_swallows_it_is_told_so(
 
     // A caller's transaction that conflicts with another attempt's claim is rolled back as well,
     // and the caller gets an error.
-    let mut rival = shop.pool.begin().await.expect("a transaction");
-    pay(&mut rival, &key, &CMD).await.expect("the key is fresh");
+    let mut competitor = shop.pool.begin().await.expect("a transaction");
+    pay(&mut competitor, &key, &CMD)
+        .await
+        .expect("the key is fresh");
     let mut tx = shop.pool.begin().await.expect("a transaction");
     tx.execute("INSERT INTO payment (`key`, amount) VALUES ('before', 1)")
         .await
@@ -221,6 +223,6 @@ async fn where_a_lock_timeout_rolls_all_back_a_body_that_swallows_it_is_told_so(
     let refusal = refusal.refusal();
     assert!(matches!(refusal, Error::TransactionLost(_)), "{refusal:?}");
     let _ = tx.rollback().await;
-    rival.commit().await.expect("nothing is wrong with it");
+    competitor.commit().await.expect("nothing is wrong with it");
     shop.assert_one_effect(&key).await;
 }

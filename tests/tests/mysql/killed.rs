@@ -1,13 +1,13 @@
 //! Sessions and client processes that are killed at each step of a call.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay};
 use idem_tests::mysql::{Options, Server, Shop, fresh_key};
 use sqlx::Executor as _;
 use sqlx::mysql::MySqlTransaction;
 
-use crate::rivals::{line, payer};
+use crate::competitors::{line, payer};
 
 const CMD: Pay = Pay { amount: 1 };
 
@@ -24,10 +24,10 @@ async fn retry_pays(shop: &Shop, key: &IdempotencyKey) {
 
 #[tokio::test]
 async fn a_session_killed_at_either_end_of_the_body_leaves_nothing_and_the_retry_pays() {
-    for place in [Place::BeforeWrite, Place::AfterWrite] {
+    for point in [GatePoint::BeforeWrite, GatePoint::AfterWrite] {
         let shop = Shop::open(1).await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), place);
+        let gate = Gate::at(key.as_str(), point);
         let kill = async {
             gate.entered().await;
             assert_eq!(shop.observer().await.kill_others().await, 1);
@@ -35,13 +35,13 @@ async fn a_session_killed_at_either_end_of_the_body_leaves_nothing_and_the_retry
         };
         let (paid, ()) = tokio::join!(pay_here(&shop, &key), kill);
         drop(gate);
-        match (place, paid.expect_err("its session is gone")) {
+        match (point, paid.expect_err("its session is gone")) {
             // The body's own statement failed, so the call returns the body's own error.
-            (Place::BeforeWrite, PayError::Database(_)) => {}
-            (Place::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
+            (GatePoint::BeforeWrite, PayError::Database(_)) => {}
+            (GatePoint::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
                 assert!(error.is_retryable());
             }
-            (place, error) => panic!("{place:?}: {error:?}"),
+            (point, error) => panic!("{point:?}: {error:?}"),
         }
         retry_pays(&shop, &key).await;
     }
@@ -115,7 +115,7 @@ async fn a_server_that_crashes_in_the_body_has_kept_nothing_and_what_it_committe
     let shop = Shop::open_on(&server, 1).await;
     let (before, key) = (fresh_key(), fresh_key());
     pay_here(&shop, &before).await.expect("fresh");
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let crash = async {
         gate.entered().await;
         server.kill().expect("it runs");

@@ -84,7 +84,7 @@ async fn a_commit_whose_answer_was_swallowed_and_the_server_gone_is_unknown_and_
     let link = Link::up().await;
     link.proxy.next_commit(Fate::Swallow);
     let cut = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         link.proxy.cut();
     };
     let (paid, ()) = tokio::join!(link.pay_through(), cut);
@@ -136,7 +136,7 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     let link = Link::up().await;
     link.proxy.next_commit(Fate::Swallow);
     let shut_down = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         let close = link.pool.close();
         // The pool is closed from here on; the returned future only waits for the connection.
         drop(close);

@@ -3,6 +3,7 @@
 mod bodies;
 mod borrowed;
 mod caller;
+mod competitors;
 mod counter;
 mod deadlock;
 mod dropped;
@@ -10,7 +11,6 @@ mod killed;
 mod link;
 mod nesting;
 mod operations;
-mod rivals;
 mod sessions;
 mod settings;
 mod slow;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use idem_runtime::store::Store;
 use idem_runtime::{Error, IdempotencyKey, Namespace, idempotent};
-use idem_tests::gate::{self, Gate, Place};
+use idem_tests::gate::{self, Gate, GatePoint};
 use idem_tests::mysql::payments::{Paid, Pay, PayError, charge, pay, pay_then};
 use idem_tests::mysql::{Options, Server, Shop, fresh_key};
 use serde_json::Value;
@@ -86,7 +86,7 @@ async fn pay_and_count_twice(
     charge(tx, key, cmd).await?;
     let count = "SELECT count(*) FROM payment";
     let before = sqlx::query_scalar(count).fetch_one(&mut **tx).await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     let after = sqlx::query_scalar(count).fetch_one(&mut **tx).await?;
     Ok((before, after))
 }
@@ -106,7 +106,7 @@ async fn a_body_runs_under_its_sessions_own_isolation() {
         let shop = Shop::open(1).await;
         let pool = shop.pool_with(1, isolation);
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::Last);
+        let gate = Gate::at(key.as_str(), GatePoint::Last);
         let meanwhile = async {
             gate.entered().await;
             pay(&shop.pool, &fresh_key(), &CMD).await.expect("fresh");

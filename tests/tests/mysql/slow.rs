@@ -6,7 +6,7 @@ use idem_tests::mysql::{Options, Server, Shop, fresh_key};
 use idem_tests::proxy::{Fate, Proxy};
 use sqlx::{Executor as _, MySqlConnection};
 
-use crate::rivals::payer;
+use crate::competitors::payer;
 
 const CMD: Pay = Pay { amount: 1 };
 
@@ -98,7 +98,7 @@ async fn a_commit_still_running_is_waited_for() {
     let pool = shop.pool_by(1, link.options());
     link.next_commit(Fate::CutClient);
     let release = async {
-        link.met().await;
+        link.reached().await;
         // The call has lost its session, which is still committing, and has opened another.
         let mut observer = shop.observer().await;
         observer.until(COMMITS).await;

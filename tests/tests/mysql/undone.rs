@@ -12,7 +12,7 @@ const CMD: Pay = Pay { amount: 1 };
 const STRICT: Operation = Operation::new("payments", "pay").strict_expiry();
 
 /// A claim's own savepoint.
-const MARK: &str = "SAVEPOINT idem_";
+const INSERT_MARK: &str = "SAVEPOINT idem_";
 /// The statement by which the library checks for a caller's transaction before it looks a record
 /// up.
 const PROOF: &str = "RELEASE SAVEPOINT here_idem; SELECT";
@@ -53,7 +53,7 @@ async fn charge(tx: &mut MySqlTransaction<'_>, key: &IdempotencyKey) -> Result<P
 #[tokio::test]
 async fn a_claim_that_the_server_has_undone_runs_no_body_and_is_made_anew() {
     let link = Link::up().await;
-    link.rewrite.next(MARK, "ROLLBACK");
+    link.rewrite.next(INSERT_MARK, "ROLLBACK");
     let paid = pay(&link.pool, &link.key, &CMD)
         .await
         .expect("the second claim");
@@ -65,7 +65,7 @@ async fn a_claim_that_the_server_has_undone_runs_no_body_and_is_made_anew() {
 async fn a_claim_of_an_expired_record_that_the_server_has_undone_is_made_anew() {
     let link = Link::up().await;
     link.expired().await;
-    link.rewrite.next(MARK, "ROLLBACK");
+    link.rewrite.next(INSERT_MARK, "ROLLBACK");
     let paid = STRICT
         .run(&link.pool, &link.key, &CMD, async |tx| {
             charge(tx, &link.key).await
@@ -78,7 +78,7 @@ async fn a_claim_of_an_expired_record_that_the_server_has_undone_is_made_anew() 
 
 #[tokio::test]
 async fn in_a_callers_transaction_that_the_server_has_undone_no_body_runs() {
-    for statement in [MARK, PROOF] {
+    for statement in [INSERT_MARK, PROOF] {
         let link = Link::up().await;
         let mut tx = link.pool.begin().await.expect("a transaction");
         insert(&mut tx, "the caller's own", 1)
@@ -103,7 +103,7 @@ async fn in_a_callers_transaction_that_the_server_has_undone_no_expired_record_i
     let link = Link::up().await;
     link.expired().await;
     let mut tx = link.pool.begin().await.expect("a transaction");
-    link.rewrite.next(MARK, "ROLLBACK");
+    link.rewrite.next(INSERT_MARK, "ROLLBACK");
     let refusal = STRICT
         .run(&mut tx, &link.key, &CMD, async |tx| {
             charge(tx, &link.key).await

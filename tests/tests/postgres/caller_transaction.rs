@@ -2,7 +2,7 @@
 //! decides.
 
 use idem_runtime::Error;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_in_vain, pay_then};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::Executor as _;
@@ -138,10 +138,10 @@ async fn a_permanent_failure_is_recorded_with_the_callers_commit_and_its_writes_
 
 #[tokio::test]
 async fn a_call_given_up_half_way_leaves_nothing_of_itself_in_the_callers_commit() {
-    for place in [Place::BeforeWrite, Place::AfterWrite] {
+    for point in [GatePoint::BeforeWrite, GatePoint::AfterWrite] {
         let shop = Shop::open(1).await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), place);
+        let gate = Gate::at(key.as_str(), point);
         let mut tx = shop.pool.begin().await.expect("a transaction");
         note(&mut tx).await;
         tokio::select! {

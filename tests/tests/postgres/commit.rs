@@ -53,7 +53,7 @@ async fn pids(pool: &PgPool) -> Vec<i32> {
 }
 
 #[tokio::test]
-async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_rival() {
+async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_competitor() {
     for isolation in ["read committed", "serializable"] {
         let shop = Shop::open(1).await;
         shop.run(DEFERRED).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{
     Paid, Pay, PayError, charge, pay, pay_in_vain, pay_patiently,
 };
@@ -26,7 +26,7 @@ async fn sessions(observer: &mut Observer, count: i64) {
 async fn a_duplicate_of_a_running_call_is_refused_at_once_and_replays_afterwards() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         let refusal = pay(&shop.pool, &key, &CMD)
@@ -51,7 +51,7 @@ async fn a_duplicate_of_a_running_call_is_refused_at_once_and_replays_afterwards
 async fn another_key_does_not_wait_for_a_running_call() {
     let shop = Shop::open(2).await;
     let (key, other) = (fresh_key(), fresh_key());
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let work = async {
         gate.entered().await;
         assert!(
@@ -70,7 +70,7 @@ async fn another_key_does_not_wait_for_a_running_call() {
 async fn a_waiter_replays_what_the_winner_commits() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         pay_patiently(&shop.pool, &key, &CMD).await
@@ -90,7 +90,7 @@ async fn a_waiter_replays_what_the_winner_commits() {
 async fn a_waiter_runs_if_the_winner_rolls_back() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         pay_patiently(&shop.pool, &key, &CMD).await
@@ -113,7 +113,7 @@ async fn a_waiter_runs_if_the_winner_rolls_back() {
 async fn a_waiter_holds_no_pooled_connection() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         pay_patiently(&shop.pool, &key, &CMD).await
@@ -156,7 +156,7 @@ async fn pay_hastily(
 async fn a_waiter_is_told_in_flight_at_its_deadline() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         let refusal = pay_hastily(&shop.pool, &key, &CMD)
@@ -175,7 +175,7 @@ async fn a_waiter_is_told_in_flight_at_its_deadline() {
 async fn a_waiter_in_the_callers_transaction_replays_and_leaves_its_settings_alone() {
     let shop = Shop::open(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         let mut tx = shop.pool.begin().await.expect("a transaction");

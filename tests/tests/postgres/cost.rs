@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{Pay, PayError, charge, fail_to_pay, pay};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
@@ -160,7 +160,7 @@ async fn a_call_in_flight_is_refused_while_the_body_is_held_and_as_cheaply_as_a_
         let till = Till::open(fused).await;
         let recorded = till.recorded().await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::AfterWrite);
+        let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
         let (pool, held) = (till.shop.pool.clone(), key.clone());
         let running = tokio::spawn(async move { pay(&pool, &held, &CMD).await });
         gate.entered().await;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, fail_to_pay, pay, pay_patiently};
 use idem_tests::postgres::{Observer, Shop, fresh_key};
 use idem_tests::proxy::Proxy;
@@ -144,10 +144,10 @@ async fn a_waiter_dropped_at_every_await() {
     let mut counter = Counter::open().await;
     at_every_await!(|moment, polls, at| {
         let key = fresh_key();
-        let rival = {
-            let gate = Gate::at(key.as_str(), Place::AfterWrite);
+        let competitor = {
+            let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
             let (pool, asked) = (counter.shop.pool.clone(), key.clone());
-            let rival = tokio::spawn(async move { pay(&pool, &asked, &CMD).await.is_ok() });
+            let competitor = tokio::spawn(async move { pay(&pool, &asked, &CMD).await.is_ok() });
             gate.entered().await;
             let done = polled(
                 pay_patiently(&counter.pool, &key, &CMD),
@@ -157,11 +157,11 @@ async fn a_waiter_dropped_at_every_await() {
             let done = done.await.is_some();
             drop(gate);
             assert!(!done, "{at}: the rival has not ended");
-            rival
+            competitor
         };
         let left = polls.saturating_sub(WAITS);
         let done = polled(pay_patiently(&counter.pool, &key, &CMD), left, moment).await;
-        assert!(rival.await.expect("it ends"), "{at}");
+        assert!(competitor.await.expect("it ends"), "{at}");
         counter.settled(&key, at).await;
         done.is_some()
     });

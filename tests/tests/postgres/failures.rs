@@ -144,7 +144,7 @@ async fn a_database_error_of_the_body_is_its_own_error_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_unique_violation_of_the_users_own_table_is_no_rival() {
+async fn a_unique_violation_of_the_users_own_table_is_no_competitor() {
     let shop = Shop::open(1).await;
     shop.run("CREATE UNIQUE INDEX ON payment (key)").await;
     let key = fresh_key();

@@ -253,7 +253,7 @@ async fn a_body_that_makes_the_record_impossible_keeps_nothing() {
     for sql in [
         "SET TRANSACTION READ ONLY",
         "SET LOCAL idem.held = 'x'",
-        "SET LOCAL idem.place = ''",
+        "SET LOCAL idem.table_oid = ''",
         "DROP TABLE idem_record CASCADE",
         "ALTER TABLE idem_record RENAME TO elsewhere",
         "ALTER TABLE idem_record DROP COLUMN operation CASCADE",

@@ -1,7 +1,7 @@
 //! REPEATABLE READ and SERIALIZABLE, where a transaction reads a snapshot older than its lock.
 
 use idem_runtime::Error;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Pay, pay};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::Executor as _;
@@ -123,16 +123,16 @@ async fn a_serialization_failure_of_the_record_is_the_loss_of_the_callers_transa
         pool.begin().await.expect("a transaction"),
         pool.begin().await.expect("a transaction"),
     );
-    for (tx, take) in [
+    for (tx, statement) in [
         (&mut ours, "UPDATE account SET cents = 0 WHERE id = 1"),
         (&mut theirs, "UPDATE account SET cents = 0 WHERE id = 2"),
     ] {
         tx.execute("SELECT sum(cents) FROM account")
             .await
             .expect("read");
-        tx.execute(take).await.expect("the rows differ");
+        tx.execute(statement).await.expect("the rows differ");
     }
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let overtake = async {
         gate.entered().await;
         theirs.commit().await.expect("the first may");

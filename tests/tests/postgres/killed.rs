@@ -1,10 +1,10 @@
 //! A client process that is killed leaves its key unused or completed.
 
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Pay, pay};
 use idem_tests::postgres::{Shop, fresh_key};
 
-use crate::rivals::{line, payer};
+use crate::competitors::{line, payer};
 use crate::terminated::SLOW_COMMIT;
 
 const CMD: Pay = Pay { amount: 1 };
@@ -49,10 +49,10 @@ async fn a_process_killed_while_its_commit_runs_has_paid_and_the_retry_replays()
 }
 
 #[tokio::test]
-async fn a_process_killed_while_it_waits_for_a_rival_is_not_missed() {
+async fn a_process_killed_while_it_waits_for_a_competitor_is_not_missed() {
     let shop = Shop::open(1).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let winner = async {
         let paid = pay(&shop.pool, &key, &CMD).await;
         paid.expect("it has claimed the key")

@@ -88,7 +88,7 @@ async fn a_commit_whose_answer_was_swallowed_and_the_server_gone_is_unknown_and_
     let link = Link::up().await;
     link.proxy.next_commit(Fate::Swallow);
     let cut = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         link.proxy.cut();
     };
     let (paid, ()) = tokio::join!(link.pay_through(), cut);
@@ -109,7 +109,7 @@ async fn a_commit_still_running_is_waited_for() {
         .expect("it is free");
     link.proxy.next_commit(Fate::CutClient);
     let release = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         // The call has lost its session, which is still committing, and has opened another.
         let mut observer = link.shop.observer().await;
         observer.until_blocked(1).await;
@@ -198,7 +198,7 @@ async fn a_lost_answer_on_a_pool_that_is_closed_meanwhile_is_unknown_and_does_no
     let link = Link::up().await;
     link.proxy.next_commit(Fate::Swallow);
     let shut_down = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         let close = link.pool.close();
         // The pool is closed from here on; the returned future only waits for the connection.
         drop(close);
@@ -255,7 +255,7 @@ async fn a_commit_that_ends_between_the_snapshot_and_the_lock_is_found() {
         .expect("it is free");
     link.proxy.next_commit(Fate::CutClient);
     let overtake = async {
-        link.proxy.met().await;
+        link.proxy.reached().await;
         observer.until_blocked(1).await;
         lock.execute("SELECT pg_advisory_lock(2)")
             .await

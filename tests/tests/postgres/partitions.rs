@@ -31,8 +31,8 @@ async fn partitioned() -> (Shop, IdempotencyKey) {
 }
 
 #[tokio::test]
-async fn a_claim_of_the_store_that_meets_a_rivals_record_in_a_partition_needs_a_fresh_transaction()
-{
+async fn a_claim_of_the_store_that_meets_a_competitors_record_in_a_partition_needs_a_fresh_transaction()
+ {
     let (shop, first) = partitioned().await;
     let (store, key) = (store(), fresh_key());
     let mut tx = shop.pool.begin().await.expect("a transaction");
@@ -58,20 +58,23 @@ async fn a_claim_of_the_store_that_meets_a_rivals_record_in_a_partition_needs_a_
 }
 
 #[tokio::test]
-async fn a_lease_that_meets_a_rivals_record_in_a_partition_is_answered_by_it() {
+async fn a_lease_that_meets_a_competitors_record_in_a_partition_is_answered_by_it() {
     let (shop, first) = partitioned().await;
     let (store, key) = (store(), fresh_key());
     let mut observer = shop.observer().await;
-    let mut rival = shop.pool.begin().await.expect("a transaction");
+    let mut competitor = shop.pool.begin().await.expect("a transaction");
     let insert = AssertSqlSafe(like(&first, &key));
-    rival.execute(sqlx::raw_sql(insert)).await.expect("written");
+    competitor
+        .execute(sqlx::raw_sql(insert))
+        .await
+        .expect("written");
     let mut connection = shop.database.connect().await;
     let lease = Lease::new(Duration::from_mins(5), OnLapse::Unknown).expect("within bounds");
     let mut bound = store.in_connection(&mut connection);
     let request = json!({"amount": 1});
     let (asked, ()) = tokio::join!(bound.begin_leased(&key, "pay", &request, lease), async {
         observer.until_blocked(1).await;
-        rival.commit().await.expect("committed");
+        competitor.commit().await.expect("committed");
     });
     assert!(
         matches!(asked, Ok(Outcome::PriorResult { .. })),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
-use idem_tests::gate::{self, Gate, Place};
+use idem_tests::gate::{self, Gate, GatePoint};
 use idem_tests::patience::in_time;
 use idem_tests::postgres::payments::{self, Paid, Pay, PayError};
 use idem_tests::postgres::{Pooler, Shop, fresh_key};
@@ -26,7 +26,7 @@ async fn pay(
         .persistent(false)
         .fetch_one(&mut **tx)
         .await?;
-    gate::pass(key.as_str(), Place::AfterWrite).await;
+    gate::pass(key.as_str(), GatePoint::AfterWrite).await;
     Ok(Paid { id })
 }
 
@@ -71,7 +71,7 @@ async fn the_pooler_gives_each_transaction_another_server_connection() {
 }
 
 #[tokio::test]
-async fn rivals_through_a_pooler_have_one_effect_and_one_result() {
+async fn competitors_through_a_pooler_have_one_effect_and_one_result() {
     let (pooler, shop) = open().await;
     let pools = [0; 2].map(|_| pooler.pool(8, pooler.options()));
     let keys = [(); 5].map(|()| fresh_key());
@@ -92,7 +92,7 @@ async fn a_duplicate_on_another_server_connection_is_in_flight_and_replays_after
     let (pooler, shop) = open().await;
     let pool = pooler.pool(2, pooler.options());
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let duplicate = async {
         gate.entered().await;
         // More often than there are server connections: each of them refuses it.

@@ -1,7 +1,7 @@
 //! Errors of the database at the record's statement are reported as what they are.
 
 use idem_runtime::{Error, Failure, IdempotencyKey, StoredFailure, idempotent};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::payments::{Pay, PayError, pay, pay_then, pay_whatever};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
 use sqlx::postgres::PgTransaction;
@@ -26,14 +26,14 @@ pub(crate) fn like(from: &IdempotencyKey, to: &IdempotencyKey) -> String {
 }
 
 #[tokio::test]
-async fn a_rivals_record_in_a_partition_is_the_answer() {
+async fn a_competitors_record_in_a_partition_is_the_answer() {
     for joined in [false, true] {
         let shop = Shop::open(1).await;
         shop.run(PARTITIONED).await;
         let (first, key) = (fresh_key(), fresh_key());
         let paid = pay(&shop.pool, &first, &CMD).await.expect("fresh");
-        let gate = Gate::at(key.as_str(), Place::AfterWrite);
-        let rival = async {
+        let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
+        let competitor = async {
             gate.entered().await;
             shop.run(&like(&first, &key)).await;
             gate.open();
@@ -47,7 +47,7 @@ async fn a_rivals_record_in_a_partition_is_the_answer() {
             tx.commit().await?;
             paid
         };
-        let (again, ()) = tokio::join!(call, rival);
+        let (again, ()) = tokio::join!(call, competitor);
         let again = again.expect("the rival's");
         assert!(again.replayed());
         assert_eq!(*again, *paid);

@@ -262,8 +262,8 @@ async fn what_a_role_or_a_database_has_set_does_not_either() {
             "standard_conforming_strings = off",
             "DateStyle = 'SQL, DMY'",
         ] {
-            let alter = format!("ALTER {whose} SET {set}");
-            plain.execute(AssertSqlSafe(alter)).await.expect(set);
+            let alter_role = format!("ALTER {whose} SET {set}");
+            plain.execute(AssertSqlSafe(alter_role)).await.expect(set);
         }
         for capacity in [0, 100] {
             let options = shop.database.options().clone();
@@ -272,7 +272,10 @@ async fn what_a_role_or_a_database_has_set_does_not_either() {
             assert_alike(&set, &plain, &at).await;
             set.close().await;
         }
-        let alter = format!("ALTER {whose} RESET ALL");
-        plain.execute(AssertSqlSafe(alter)).await.expect("reset");
+        let alter_role = format!("ALTER {whose} RESET ALL");
+        plain
+            .execute(AssertSqlSafe(alter_role))
+            .await
+            .expect("reset");
     }
 }

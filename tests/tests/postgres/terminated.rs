@@ -1,7 +1,7 @@
 //! A server process that is terminated at each step of a call.
 
 use idem_runtime::{Error, IdempotencyKey, Replayable, idempotent};
-use idem_tests::gate::{self, Gate, Place};
+use idem_tests::gate::{self, Gate, GatePoint};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};
 use idem_tests::postgres::{Cluster, Options, Shop, fresh_key};
 use sqlx::Executor as _;
@@ -22,10 +22,10 @@ async fn pay_here(shop: &Shop, key: &IdempotencyKey) -> Result<Replayable<Paid>,
 
 #[tokio::test]
 async fn terminated_at_either_end_of_the_body_leaves_nothing_and_the_retry_pays() {
-    for place in [Place::BeforeWrite, Place::AfterWrite] {
+    for point in [GatePoint::BeforeWrite, GatePoint::AfterWrite] {
         let shop = Shop::open(1).await;
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), place);
+        let gate = Gate::at(key.as_str(), point);
         let terminate = async {
             gate.entered().await;
             assert_eq!(shop.observer().await.terminate_others().await, 1);
@@ -33,13 +33,13 @@ async fn terminated_at_either_end_of_the_body_leaves_nothing_and_the_retry_pays(
         };
         let (paid, ()) = tokio::join!(pay_here(&shop, &key), terminate);
         drop(gate);
-        match (place, paid.expect_err("its session is gone")) {
+        match (point, paid.expect_err("its session is gone")) {
             // The body's own statement failed, so the call returns the body's own error.
-            (Place::BeforeWrite, PayError::Database(_)) => {}
-            (Place::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
+            (GatePoint::BeforeWrite, PayError::Database(_)) => {}
+            (GatePoint::AfterWrite, PayError::Idempotency(error @ Error::Unavailable(_))) => {
                 assert!(error.is_retryable());
             }
-            (place, error) => panic!("{place:?}: {error:?}"),
+            (point, error) => panic!("{point:?}: {error:?}"),
         }
         shop.assert_no_effect(&key).await;
         let paid = pay_here(&shop, &key)
@@ -139,7 +139,7 @@ async fn pay_and_idle(
     let paid = charge(tx, key, cmd).await?;
     tx.execute("SET LOCAL idle_in_transaction_session_timeout = 1")
         .await?;
-    gate::pass(key.as_str(), Place::Last).await;
+    gate::pass(key.as_str(), GatePoint::Last).await;
     Ok(paid)
 }
 
@@ -147,7 +147,7 @@ async fn pay_and_idle(
 async fn a_transaction_that_the_server_gave_up_for_idleness_may_be_retried() {
     let shop = Shop::open(1).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::Last);
+    let gate = Gate::at(key.as_str(), GatePoint::Last);
     let outlast = async {
         gate.entered().await;
         shop.observer().await.until_no_transaction().await;

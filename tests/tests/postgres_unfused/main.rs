@@ -12,6 +12,8 @@ mod caller_transaction;
 mod commit;
 #[path = "../postgres/comparison.rs"]
 mod comparison;
+#[path = "../postgres/competitors.rs"]
+mod competitors;
 #[path = "../postgres/conflict.rs"]
 mod conflict;
 #[path = "../postgres/connections.rs"]
@@ -36,8 +38,6 @@ mod nesting;
 mod operations;
 #[path = "../postgres/refusals.rs"]
 mod refusals;
-#[path = "../postgres/rivals.rs"]
-mod rivals;
 #[path = "../postgres/rules.rs"]
 mod rules;
 #[path = "../postgres/sessions.rs"]

@@ -124,17 +124,17 @@ async fn a_worker_on_mysql_reports_a_missing_table_and_ends_when_told() {
         matches!(error, Error::Schema(SchemaFault::TableMissing { .. })),
         "{error:?}"
     );
-    let (reports, mut told) = mpsc::unbounded_channel();
+    let (reports, mut reported) = mpsc::unbounded_channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let purging = worker(database.pool(1))
         .interval(Duration::from_millis(1))
         .on_sweep(to(reports));
     let running = tokio::spawn(purging.run(async { drop(stopped.await) }));
-    until(&mut told, "does not exist").await;
+    until(&mut reported, "does not exist").await;
     schema::create_if_missing(&mut database.connect().await)
         .await
         .unwrap();
-    until(&mut told, "0 rows").await;
+    until(&mut reported, "0 rows").await;
     drop(stop);
     running.await.unwrap();
 }

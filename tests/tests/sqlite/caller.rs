@@ -19,8 +19,8 @@ async fn a_deferred_transaction_takes_the_write_lock_before_it_looks() {
     for journal in JOURNALS {
         let books = Books::open(journal, 4).await;
         let (pool, key) = (impatient(&books), key("a"));
-        let mut rival = books.pool.begin().await.expect("a transaction");
-        let paid = pay(&mut rival, &key, 5).await.expect("paid");
+        let mut competitor = books.pool.begin().await.expect("a transaction");
+        let paid = pay(&mut competitor, &key, 5).await.expect("paid");
 
         // If the look-up came first, this transaction would read a snapshot without the competing
         // record.
@@ -29,7 +29,7 @@ async fn a_deferred_transaction_takes_the_write_lock_before_it_looks() {
         // A record in another open transaction is not visible; the only sign of it is that the
         // database is locked.
         assert!(matches!(error, Error::Busy(_)), "{error:?}");
-        rival.commit().await.expect("committed");
+        competitor.commit().await.expect("committed");
         let again = pay(&mut tx, &key, 5).await.expect("a replay");
         assert!(again.replayed());
         assert_eq!(*again, *paid);

@@ -126,7 +126,7 @@ async fn a_deferred_constraint_refused_at_commit_keeps_nothing() {
 }
 
 /// A temporary table is dropped with its connection.
-async fn mark(pool: &SqlitePool) {
+async fn mark_connection(pool: &SqlitePool) {
     pool.execute("CREATE TEMP TABLE mark (n)")
         .await
         .expect("a mark on the pool's only connection");
@@ -138,7 +138,7 @@ async fn assert_marked(pool: &SqlitePool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_rival() {
+async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_competitor() {
     for journal in JOURNALS {
         let books = Books::open(journal, 1).await;
         books
@@ -147,7 +147,7 @@ async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_ri
                  REFERENCES payment (id) DEFERRABLE INITIALLY DEFERRED)",
             )
             .await;
-        mark(&books.pool).await;
+        mark_connection(&books.pool).await;
         for number in 0..200 {
             let key = key(&format!("{number}"));
             let call = pay_and(&books.pool, &key, 5, async |tx| {
@@ -166,7 +166,7 @@ async fn a_refused_commit_replaces_no_connection_and_a_retry_at_once_meets_no_ri
 async fn a_commit_that_stays_busy_replaces_no_connection() {
     let books = Books::open(Journal::Rollback, 1).await;
     let (pool, key) = (hasty(&books), key("a"));
-    mark(&pool).await;
+    mark_connection(&pool).await;
     let mut conn = books.db.connect().await;
     for _ in 0..3 {
         let reader = reading(&mut conn).await;

@@ -23,8 +23,8 @@ async fn pay_strictly(
 
 /// Moves the times of every record back, so that its retention ended one second ago or ends in one
 /// minute.
-async fn age(books: &Books, spent: bool) {
-    let end = if spent { -1_000_000 } else { 60_000_000 };
+async fn age(books: &Books, reclaimable: bool) {
+    let end = if reclaimable { -1_000_000 } else { 60_000_000 };
     sqlx::query(
         "UPDATE idem_record SET (created_at, expires_at) = \
          (SELECT now - (expires_at - created_at) + ?1, now + ?1 \

@@ -99,13 +99,13 @@ async fn every_journal_that_is_kept_beside_the_file_is_fit() {
 }
 
 #[tokio::test]
-async fn what_a_rival_has_not_committed_is_never_replayed() {
+async fn what_a_competitor_has_not_committed_is_never_replayed() {
     let options = SqliteConnectOptions::from_str("sqlite::memory:").expect("a URL");
-    let rivals = pool(options.clone());
-    create_tables(&rivals).await;
+    let competitors = pool(options.clone());
+    create_tables(&competitors).await;
     let key = key("a");
-    let mut rival = rivals.begin().await.expect("a transaction");
-    pay(&mut rival, &key, 5).await.expect("paid");
+    let mut competitor = competitors.begin().await.expect("a transaction");
+    pay(&mut competitor, &key, 5).await.expect("paid");
     // A connection with a shared cache that reads uncommitted data sees that record.
     let dirty = pool(options.pragma("read_uncommitted", "1"));
     let error = refused(pay(&dirty, &key, 5).await);
@@ -113,6 +113,6 @@ async fn what_a_rival_has_not_committed_is_never_replayed() {
         matches!(error, Error::Schema(SchemaFault::ReadUncommitted)),
         "{error:?}"
     );
-    rival.rollback().await.expect("rolled back");
-    assert_eq!(count(&rivals, &key).await, (0, 0));
+    competitor.rollback().await.expect("rolled back");
+    assert_eq!(count(&competitors, &key).await, (0, 0));
 }

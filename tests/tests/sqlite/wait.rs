@@ -120,8 +120,8 @@ async fn a_record_in_the_callers_open_transaction_is_waited_for() {
             .max_connections(1)
             .connect_lazy_with(options);
         let key = key("a");
-        let mut rival = books.pool.begin().await.expect("a transaction");
-        let first = pay_patiently(&mut rival, &key, 5, async || Ok(()))
+        let mut competitor = books.pool.begin().await.expect("a transaction");
+        let first = pay_patiently(&mut competitor, &key, 5, async || Ok(()))
             .await
             .expect("paid");
         let second = pay_patiently(&impatient, &key, 5, async || Ok(()));
@@ -131,7 +131,7 @@ async fn a_record_in_the_callers_open_transaction_is_waited_for() {
                 drop(impatient.acquire().await.expect("a connection"));
                 tokio::task::yield_now().await;
             }
-            rival.commit().await.expect("committed");
+            competitor.commit().await.expect("committed");
         };
         let (second, ()) = tokio::join!(second, commit);
         let second = second.expect("a replay");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Error, ErrorKind, Operation};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Pay, pay};
 use tokio::task::JoinSet;
@@ -15,7 +15,7 @@ const LEASED: Operation =
     Operation::new("payments", "leased").lease(Duration::from_mins(5), OnLapse::Retry);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_eight_rivals_for_a_lease_fresh_lapsed_or_released_one_has_it() {
+async fn of_eight_competitors_for_a_lease_fresh_lapsed_or_released_one_has_it() {
     let shop = crate::shop(8).await;
     for _ in 0..10 {
         let key = fresh_key();
@@ -58,7 +58,7 @@ async fn of_eight_rivals_for_a_lease_fresh_lapsed_or_released_one_has_it() {
 async fn an_atomic_attempt_that_a_lease_overtook_is_rolled_back() {
     let shop = crate::shop(4).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let overtake = async {
         gate.entered().await;
         let done = LEASED

@@ -2,8 +2,8 @@
 //!
 //! These tests have their own binary, because the switch applies to the whole process.
 
+mod competitors;
 mod leases;
-mod rivals;
 mod snapshot;
 mod transactions;
 

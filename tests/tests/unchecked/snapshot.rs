@@ -1,6 +1,6 @@
 //! Competing attempts that read from a snapshot older than the winner's record.
 
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Pay, PayError, fail_to_pay, pay, pay_in_vain, pay_then};
 
@@ -14,7 +14,7 @@ async fn the_loser_of_any_isolation_replays() {
         let pool = shop.pool_at(level, 1);
         let key = fresh_key();
         // The loser's body waits here, with its old snapshot, while the winner pays.
-        let gate = Gate::at(key.as_str(), Place::Last);
+        let gate = Gate::at(key.as_str(), GatePoint::Last);
         let overtake = async {
             gate.entered().await;
             let first = pay(&shop.pool, &key, &CMD).await.expect("fresh");
@@ -30,12 +30,12 @@ async fn the_loser_of_any_isolation_replays() {
 }
 
 #[tokio::test]
-async fn an_own_error_of_the_body_gives_way_to_a_rivals_success() {
+async fn an_own_error_of_the_body_gives_way_to_a_competitors_success() {
     for level in LEVELS {
         let shop = crate::shop(1).await;
         let pool = shop.pool_at(level, 1);
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::Last);
+        let gate = Gate::at(key.as_str(), GatePoint::Last);
         let overtake = async {
             gate.entered().await;
             let first = pay(&shop.pool, &key, &CMD).await.expect("fresh");
@@ -51,7 +51,7 @@ async fn an_own_error_of_the_body_gives_way_to_a_rivals_success() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_loses_to_a_rivals_success() {
+async fn a_permanent_failure_loses_to_a_competitors_success() {
     let shop = crate::shop(2).await;
     let key = fresh_key();
     let mut winner = shop.pool.begin().await.expect("a transaction");
@@ -66,7 +66,7 @@ async fn a_permanent_failure_loses_to_a_rivals_success() {
 }
 
 #[tokio::test]
-async fn an_own_error_without_a_rival_stands() {
+async fn an_own_error_without_a_competitor_stands() {
     for level in LEVELS {
         let shop = crate::shop(1).await;
         let key = fresh_key();

@@ -1,7 +1,7 @@
 //! Competing attempts in the caller's own transaction, and for an expired key.
 
 use idem_runtime::{Error, IdempotencyKey, idempotent};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge, pay};
 use sqlx::Executor as _;
@@ -37,10 +37,10 @@ async fn a_deadlock_of_the_record_is_the_loss_of_the_callers_transaction() {
     shop.run("CREATE TABLE account (id int PRIMARY KEY); INSERT INTO account VALUES (1)")
         .await;
     let key = fresh_key();
-    let mut rival = shop.pool.begin().await.expect("a transaction");
+    let mut competitor = shop.pool.begin().await.expect("a transaction");
     let mut ours = shop.pool.begin().await.expect("a transaction");
     // The session that detects the deadlock first is rolled back: ours.
-    rival
+    competitor
         .execute("SET LOCAL deadlock_timeout = '10min'")
         .await
         .expect("a superuser may");
@@ -50,14 +50,14 @@ async fn a_deadlock_of_the_record_is_the_loss_of_the_callers_transaction() {
     ours.execute("SELECT FROM account FOR UPDATE")
         .await
         .expect("it is free");
-    let first = pay(&mut rival, &key, &CMD).await.expect("fresh");
+    let first = pay(&mut competitor, &key, &CMD).await.expect("fresh");
     assert!(!first.replayed());
     let wait_for_ours = async {
-        rival
+        competitor
             .execute("SELECT FROM account FOR UPDATE")
             .await
             .expect("it waits for ours");
-        rival.commit().await.expect("nothing is wrong with it");
+        competitor.commit().await.expect("nothing is wrong with it");
     };
     let lose = async {
         shop.observer().await.until_blocked(1).await;
@@ -87,13 +87,13 @@ async fn pay_strictly(
 
 /// Both read the same expired record; one replaces it, and the other gets the result of the first.
 #[tokio::test]
-async fn rivals_for_an_expired_key_have_one_effect() {
+async fn competitors_for_an_expired_key_have_one_effect() {
     let shop = crate::shop(2).await;
     let key = fresh_key();
     pay_strictly(&shop.pool, &key, &CMD).await.expect("fresh");
     shop.run("UPDATE idem_record SET expires_at = clock_timestamp() - interval '1 second'")
         .await;
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let both = async {
         gate.entered().await;
         gate.entered().await;

@@ -13,22 +13,22 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::place::{Place, Sqlite, write};
+use crate::fixture::{Fixture, Sqlite, write};
 use crate::quoted::{pay, pay_twice};
 use crate::secrets::{KEY, REQUEST, expect_none_in, key};
 use crate::stored::CallError;
 
 /// The library's events of this thread: the cause of each, and its whole text.
 #[derive(Clone, Default)]
-struct Events(Arc<Mutex<Vec<Told>>>);
+struct Events(Arc<Mutex<Vec<Reported>>>);
 
 #[derive(Default)]
-struct Told {
+struct Reported {
     cause: Option<String>,
     whole: String,
 }
 
-impl Visit for Told {
+impl Visit for Reported {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "cause" {
             self.cause = Some(value.to_owned());
@@ -47,9 +47,9 @@ impl Subscriber for Events {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut told = Told::default();
-        event.record(&mut told);
-        self.0.lock().expect("no panic").push(told);
+        let mut reported = Reported::default();
+        event.record(&mut reported);
+        self.0.lock().expect("no panic").push(reported);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -74,11 +74,14 @@ impl Events {
     #[track_caller]
     fn expect(&self, error: &Error) -> String {
         let events = std::mem::take(&mut *self.0.lock().expect("no panic"));
-        let whole: Vec<_> = events.iter().map(|told| told.whole.clone()).collect();
+        let whole: Vec<_> = events
+            .iter()
+            .map(|reported| reported.whole.clone())
+            .collect();
         for whole in &whole {
             expect_none_in(whole);
         }
-        let mut causes = events.into_iter().filter_map(|told| told.cause);
+        let mut causes = events.into_iter().filter_map(|reported| reported.cause);
         let cause = causes
             .next()
             .unwrap_or_else(|| panic!("no cause: {whole:?}"));
@@ -88,118 +91,121 @@ impl Events {
     }
 }
 
-const TELL: Operation = Operation::new("values", "tell");
-const LEASED: Operation = TELL.lease(Duration::from_mins(5), OnLapse::Unknown);
+const REPORT: Operation = Operation::new("values", "tell");
+const LEASED: Operation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
 
-async fn tell<P: Place>(
-    place: &P,
+async fn report<P: Fixture>(
+    fixture: &P,
     operation: &Operation,
     request: i64,
     body: impl AsyncFnOnce(&mut Transaction<'_, P::Db>) -> Result<f64, CallError>,
 ) -> Result<(), CallError> {
-    let told = operation.run(&place.pool(), &key(), &request, body).await;
-    told.map(drop)
+    let reported = operation.run(&fixture.pool(), &key(), &request, body).await;
+    reported.map(drop)
 }
 
-async fn nothing<P: Place>(_: &mut Transaction<'_, P::Db>) -> Result<f64, CallError> {
+async fn nothing<P: Fixture>(_: &mut Transaction<'_, P::Db>) -> Result<f64, CallError> {
     Ok(1.0)
 }
 
-async fn record_a_failure<P: Place>(place: &P) {
+async fn record_a_failure<P: Fixture>(fixture: &P) {
     let body =
         async |_: &mut Transaction<'_, P::Db>| Err::<f64, _>(CallError::Said("no".to_owned()));
-    let recording = TELL.record_failures();
+    let recording = REPORT.record_failures();
     let failed = recording
-        .run_recording(&place.pool(), &key(), &REQUEST, body)
+        .run_recording(&fixture.pool(), &key(), &REQUEST, body)
         .await;
     failed.expect_err("the body's own");
 }
 
-fn refusal(told: Result<(), CallError>) -> Error {
-    told.expect_err("refused").refusal()
+fn refusal(reported: Result<(), CallError>) -> Error {
+    reported.expect_err("refused").refusal()
 }
 
-pub(crate) async fn the_event_of_a_refusal_has_its_whole_text<P: Place>() {
-    let place = P::open().await;
+pub(crate) async fn the_event_of_a_refusal_has_its_whole_text<P: Fixture>() {
+    let fixture = P::open().await;
     let (events, _guard) = Events::of_this_thread();
-    let expect = |told, name: &str| {
-        let error = refusal(told);
+    let expect = |reported, name: &str| {
+        let error = refusal(reported);
         assert!(format!("{error:?}").starts_with(name), "{error:?}");
         events.expect(&error);
     };
     let unscoped = KEY.parse::<idem_runtime::IdempotencyKey>().expect("a key");
-    let told = TELL
-        .run(&place.pool(), &unscoped, &REQUEST, nothing::<P>)
+    let reported = REPORT
+        .run(&fixture.pool(), &unscoped, &REQUEST, nothing::<P>)
         .await;
-    expect(told.map(drop), "ScopeMissing");
-    let told = tell(&place, &LEASED, REQUEST, nothing::<P>).await;
-    expect(told, "LeasePolicy");
-    let told = tell(&place, &TELL.record_failures(), REQUEST, nothing::<P>).await;
-    expect(told, "FailurePolicy");
+    expect(reported.map(drop), "ScopeMissing");
+    let reported = report(&fixture, &LEASED, REQUEST, nothing::<P>).await;
+    expect(reported, "LeasePolicy");
+    let reported = report(&fixture, &REPORT.record_failures(), REQUEST, nothing::<P>).await;
+    expect(reported, "FailurePolicy");
     let leased = async |operation: Operation| {
         let body = async |_| Ok::<f64, CallError>(1.0);
-        let told = operation
-            .run_leased(&place.pool(), &key(), &REQUEST, body)
+        let reported = operation
+            .run_leased(&fixture.pool(), &key(), &REQUEST, body)
             .await;
-        told.map(drop)
+        reported.map(drop)
     };
-    expect(leased(TELL).await, "LeasePolicy");
+    expect(leased(REPORT).await, "LeasePolicy");
     expect(leased(LEASED.record_failures()).await, "FailurePolicy");
-    let told = tell(&place, &TELL, REQUEST, async |_| Ok(f64::NAN)).await;
-    expect(told, "NotStorable");
-    let told = tell(&place, &TELL, REQUEST, async |tx| {
-        let again = TELL.run(&mut *tx, &key(), &REQUEST, nothing::<P>).await?;
+    let reported = report(&fixture, &REPORT, REQUEST, async |_| Ok(f64::NAN)).await;
+    expect(reported, "NotStorable");
+    let reported = report(&fixture, &REPORT, REQUEST, async |tx| {
+        let again = REPORT.run(&mut *tx, &key(), &REQUEST, nothing::<P>).await?;
         Ok(*again)
     });
-    expect(told.await, "NestedSameKey");
+    expect(reported.await, "NestedSameKey");
     if P::ABORTS {
-        let told = tell(&place, &TELL, REQUEST, async |tx| {
+        let reported = report(&fixture, &REPORT, REQUEST, async |tx| {
             let failed = P::execute(tx, "SELECT 1/0").await;
             assert!(failed.is_err());
             Ok(1.0)
         });
-        expect(told.await, "TransactionAborted");
+        expect(reported.await, "TransactionAborted");
     }
-    record_a_failure(&place).await;
+    record_a_failure(&fixture).await;
     events.0.lock().expect("no panic").clear();
     expect(
-        tell(&place, &TELL, REQUEST, nothing::<P>).await,
+        report(&fixture, &REPORT, REQUEST, nothing::<P>).await,
         "RecordedFailure",
     );
-    expect(tell(&place, &TELL, 1, nothing::<P>).await, "Mismatch");
-    place
+    expect(report(&fixture, &REPORT, 1, nothing::<P>).await, "Mismatch");
+    fixture
         .run(&["ALTER TABLE idem_record RENAME TO elsewhere"])
         .await;
-    expect(tell(&place, &TELL, REQUEST, nothing::<P>).await, "Schema");
-    place.pool().close().await;
     expect(
-        tell(&place, &TELL, REQUEST, nothing::<P>).await,
+        report(&fixture, &REPORT, REQUEST, nothing::<P>).await,
+        "Schema",
+    );
+    fixture.pool().close().await;
+    expect(
+        report(&fixture, &REPORT, REQUEST, nothing::<P>).await,
         "Unavailable",
     );
-    let place = P::open().await;
-    let told = tell(&place, &TELL, REQUEST, async |tx| {
+    let fixture = P::open().await;
+    let reported = report(&fixture, &REPORT, REQUEST, async |tx| {
         P::execute(tx, "COMMIT").await?;
         Ok(1.0)
     });
-    expect(told.await, "TransactionEnded");
+    expect(reported.await, "TransactionEnded");
 }
 
 pub(crate) async fn the_event_of_a_database_error_has_its_whole_text_and_nothing_quoted<
-    P: Place,
+    P: Fixture,
 >() {
-    let place = P::open().await;
+    let fixture = P::open().await;
     let (events, _guard) = Events::of_this_thread();
     if !P::AT_COMMIT.is_empty() {
-        place.run(P::AT_COMMIT).await;
-        let cause = events.expect(&pay_twice(&place).await);
+        fixture.run(P::AT_COMMIT).await;
+        let cause = events.expect(&pay_twice(&fixture).await);
         assert!(cause.contains("rolled back at COMMIT (code "), "{cause}");
     }
-    place.run(P::QUOTING).await;
-    let cause = events.expect(&pay(&place).await);
+    fixture.run(P::QUOTING).await;
+    let cause = events.expect(&pay(&fixture).await);
     assert!(cause.contains("(code "), "{cause}");
 }
 
-pub(crate) async fn mismatches_are_counted_by_operation<P: Place>() {
+pub(crate) async fn mismatches_are_counted_by_operation<P: Fixture>() {
     let operation = Operation::new("values", P::COUNTED);
     let count = || {
         let counts = mismatches().into_iter();
@@ -208,38 +214,38 @@ pub(crate) async fn mismatches_are_counted_by_operation<P: Place>() {
         assert_eq!(own.next(), None);
         found
     };
-    let place = P::open().await;
+    let fixture = P::open().await;
     for _ in 0..2 {
-        tell(&place, &operation, 1, nothing::<P>)
+        report(&fixture, &operation, 1, nothing::<P>)
             .await
             .expect("told");
     }
     // First runs, replays and other refusals are not counted.
-    let ended = tell(&place, &operation, 1, async |_| Ok(f64::NAN)).await;
+    let ended = report(&fixture, &operation, 1, async |_| Ok(f64::NAN)).await;
     ended.expect("a replay");
     assert_eq!(count(), None);
     for n in 1..=3 {
-        let error = refusal(tell(&place, &operation, 2, nothing::<P>).await);
+        let error = refusal(report(&fixture, &operation, 2, nothing::<P>).await);
         assert!(matches!(error, Error::Mismatch(_)), "{error:?}");
         assert_eq!(count(), Some(("values", n)));
     }
-    let mut tx = place.pool().begin().await.expect("a transaction");
-    let told = operation.run(&mut tx, &key(), &2, nothing::<P>).await;
-    assert!(matches!(refusal(told.map(drop)), Error::Mismatch(_)));
+    let mut tx = fixture.pool().begin().await.expect("a transaction");
+    let reported = operation.run(&mut tx, &key(), &2, nothing::<P>).await;
+    assert!(matches!(refusal(reported.map(drop)), Error::Mismatch(_)));
     drop(tx);
     assert_eq!(count(), Some(("values", 4)));
 }
 
 #[tokio::test]
 async fn a_body_that_fails_is_told_without_a_cause() {
-    let place = Sqlite::open().await;
+    let fixture = Sqlite::open().await;
     let (events, _guard) = Events::of_this_thread();
     let body = async |tx: &mut SqliteTransaction<'_>| {
         write::<Sqlite>(tx, KEY).await?;
         Err(CallError::Said(KEY.to_owned()))
     };
-    let told = tell(&place, &TELL, REQUEST, body).await;
-    told.expect_err("the body's own");
+    let reported = report(&fixture, &REPORT, REQUEST, body).await;
+    reported.expect_err("the body's own");
     let events = std::mem::take(&mut *events.0.lock().expect("no panic"));
     let [event] = &events[..] else {
         panic!("not one event");

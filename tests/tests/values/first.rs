@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::Transaction;
 
-use crate::place::{Place, write};
+use crate::fixture::{Fixture, write};
 use crate::secrets::key;
 use crate::stored::CallError;
 
-const TELL: Operation = Operation::new("values", "tell");
-const TELL_LEASED: Operation = TELL.lease(Duration::from_mins(5), OnLapse::Unknown);
+const REPORT: Operation = Operation::new("values", "tell");
+const REPORT_LEASED: Operation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 /// JSON loses all of it: `null` is read as `None`, and a skipped field as its default.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::option_option, reason = "what is tested")]
-struct Told {
+struct Reported {
     unit: Option<()>,
     null: Option<Value>,
     twice: Option<Option<u8>>,
@@ -29,8 +29,8 @@ struct Told {
     zero: f64,
 }
 
-fn told() -> Told {
-    Told {
+fn reported() -> Reported {
+    Reported {
         unit: Some(()),
         null: Some(Value::Null),
         twice: Some(None),
@@ -41,62 +41,67 @@ fn told() -> Told {
 }
 
 /// The first answer equals the second, with the same losses of JSON.
-fn expect_the_same(first: &Replayable<Told>, again: &Replayable<Told>) {
+fn expect_the_same(first: &Replayable<Reported>, again: &Replayable<Reported>) {
     assert!(!first.replayed() && again.replayed());
     assert_eq!(**first, **again);
     assert_eq!(first.zero.to_bits(), again.zero.to_bits());
-    assert_ne!(**first, told());
+    assert_ne!(**first, reported());
     assert_eq!((first.unit, &*first.note), (None, ""));
 }
 
-async fn body<P: Place>(tx: &mut Transaction<'_, P::Db>) -> Result<Told, CallError> {
+async fn body<P: Fixture>(tx: &mut Transaction<'_, P::Db>) -> Result<Reported, CallError> {
     write::<P>(tx, "told").await?;
-    Ok(told())
+    Ok(reported())
 }
 
-pub(crate) async fn what_json_forgets_is_forgotten_for_the_first_caller_too<P: Place>() {
-    let (place, key) = (P::open().await, key());
-    let tell = async || {
-        let answer = TELL.run(&place.pool(), &key, &1, body::<P>).await;
+pub(crate) async fn what_json_forgets_is_forgotten_for_the_first_caller_too<P: Fixture>() {
+    let (fixture, key) = (P::open().await, key());
+    let report = async || {
+        let answer = REPORT.run(&fixture.pool(), &key, &1, body::<P>).await;
         answer.expect("told")
     };
-    let first = tell().await;
-    expect_the_same(&first, &tell().await);
-    assert_eq!(place.counts().await, (1, 1));
+    let first = report().await;
+    expect_the_same(&first, &report().await);
+    assert_eq!(fixture.counts().await, (1, 1));
 }
 
-pub(crate) async fn what_json_forgets_is_forgotten_in_a_callers_transaction_too<P: Place>() {
-    let (place, key) = (P::open().await, key());
-    let pool = place.pool();
+pub(crate) async fn what_json_forgets_is_forgotten_in_a_callers_transaction_too<P: Fixture>() {
+    let (fixture, key) = (P::open().await, key());
+    let pool = fixture.pool();
     let mut tx = pool.begin().await.expect("a transaction");
-    let first = TELL.run(&mut tx, &key, &1, body::<P>).await;
-    let inside = TELL.run(&mut tx, &key, &1, body::<P>).await.expect("told");
+    let first = REPORT.run(&mut tx, &key, &1, body::<P>).await;
+    let inside = REPORT
+        .run(&mut tx, &key, &1, body::<P>)
+        .await
+        .expect("told");
     tx.commit().await.expect("committed");
     let first = first.expect("told");
     expect_the_same(&first, &inside);
-    let later = TELL.run(&pool, &key, &1, body::<P>).await.expect("told");
+    let later = REPORT.run(&pool, &key, &1, body::<P>).await.expect("told");
     expect_the_same(&first, &later);
-    assert_eq!(place.counts().await, (1, 1));
+    assert_eq!(fixture.counts().await, (1, 1));
 }
 
-pub(crate) async fn what_json_forgets_is_forgotten_for_the_first_leased_caller_too<P: Place>() {
-    let (place, key) = (P::open().await, key());
-    let tell = async || {
-        let body = |_| async { Ok::<_, CallError>(told()) };
-        let answer = TELL_LEASED.run_leased(&place.pool(), &key, &1, body).await;
+pub(crate) async fn what_json_forgets_is_forgotten_for_the_first_leased_caller_too<P: Fixture>() {
+    let (fixture, key) = (P::open().await, key());
+    let report = async || {
+        let body = |_| async { Ok::<_, CallError>(reported()) };
+        let answer = REPORT_LEASED
+            .run_leased(&fixture.pool(), &key, &1, body)
+            .await;
         answer.expect("told")
     };
-    let first = tell().await;
-    expect_the_same(&first, &tell().await);
-    assert_eq!(place.counts().await, (0, 1));
+    let first = report().await;
+    expect_the_same(&first, &report().await);
+    assert_eq!(fixture.counts().await, (0, 1));
 }
 
 pub(crate) fn store<Res>() -> Store<i64, Res> {
     Store::new(Namespace::from_static("values")).record_request()
 }
 
-async fn replayed<P: Place>(place: &P, key: &IdempotencyKey) -> Told {
-    let (store, pool) = (store::<Told>(), place.pool());
+async fn replayed<P: Fixture>(fixture: &P, key: &IdempotencyKey) -> Reported {
+    let (store, pool) = (store::<Reported>(), fixture.pool());
     let mut conn = pool.acquire().await.expect("a connection");
     match store.in_connection(&mut *conn).begin(key, "tell", &1).await {
         Ok(Outcome::PriorResult { value }) => value,
@@ -104,18 +109,18 @@ async fn replayed<P: Place>(place: &P, key: &IdempotencyKey) -> Told {
     }
 }
 
-pub(crate) async fn a_store_returns_what_it_replays<P: Place>() {
-    let (place, key, store) = (P::open().await, key(), store::<Told>());
-    let pool = place.pool();
+pub(crate) async fn a_store_returns_what_it_replays<P: Fixture>() {
+    let (fixture, key, store) = (P::open().await, key(), store::<Reported>());
+    let pool = fixture.pool();
     let mut tx = pool.begin().await.expect("a transaction");
     let mut bound = store.in_transaction(&mut *tx).expect("a transaction");
     let Ok(Outcome::Fresh(claim)) = bound.begin(&key, "tell", &1).await else {
         panic!("not fresh");
     };
-    let first = bound.commit(claim, &told()).await.expect("recorded");
+    let first = bound.commit(claim, &reported()).await.expect("recorded");
     tx.commit().await.expect("committed");
-    assert_ne!(first, told());
-    assert_eq!(first, replayed(&place, &key).await);
+    assert_ne!(first, reported());
+    assert_eq!(first, replayed(&fixture, &key).await);
 
     let leased = key.child("leased").expect("a label");
     let mut conn = pool.acquire().await.expect("a connection");
@@ -124,8 +129,8 @@ pub(crate) async fn a_store_returns_what_it_replays<P: Place>() {
     let Ok(Outcome::Fresh(lease)) = bound.begin_leased(&leased, "tell", &1, lease).await else {
         panic!("no lease");
     };
-    let first = bound.complete(&lease, &told()).await.expect("recorded");
+    let first = bound.complete(&lease, &reported()).await.expect("recorded");
     drop(conn);
-    assert_ne!(first, told());
-    assert_eq!(first, replayed(&place, &leased).await);
+    assert_ne!(first, reported());
+    assert_eq!(first, replayed(&fixture, &leased).await);
 }

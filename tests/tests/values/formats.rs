@@ -10,13 +10,12 @@ use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::store::memory::MemoryDatabase;
 use idem_runtime::store::{Outcome, Store, StoreLease};
 use idem_runtime::{
-    Attempt, DEFAULT_TABLE, Error, IdempotencyKey, Minter, Namespace, Operation, Scope,
-    StoredFailure,
+    Attempt, DEFAULT_TABLE, Error, IdempotencyKey, Namespace, Operation, Scope, StoredFailure,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::SqliteTransaction;
 
-use crate::place::{Place, Sqlite};
+use crate::fixture::{Fixture, Sqlite};
 use crate::secrets::{
     KEY, REQUEST, RESULT, SCOPE, expect_none_in, expect_none_shown_by, expect_none_told_by, key,
 };
@@ -67,7 +66,7 @@ fn keys_and_scopes_are_shown_by_their_hashes() {
     expect_none_shown_by(&key.child(RESULT).expect("a label"));
     expect_none_shown_by(&KEY.parse::<IdempotencyKey>().expect("a key"));
     expect_none_shown_by(&Scope::new(SCOPE).expect("a scope"));
-    expect_none_shown_by(&Minter::mint([KEY, RESULT]).expect("parts"));
+    expect_none_shown_by(&IdempotencyKey::derive([KEY, RESULT]).expect("parts"));
 }
 
 struct Refusing;
@@ -161,8 +160,8 @@ fn card(cents: i64) -> Card {
 
 #[tokio::test]
 async fn a_handlers_answers_and_its_attempt_show_nothing() {
-    let place = Sqlite::open().await;
-    let pool = place.pool();
+    let fixture = Sqlite::open().await;
+    let pool = fixture.pool();
     let body = async |_: &mut SqliteTransaction<'_>| Ok::<_, CallError>(secrets());
     for _ in 0..2 {
         let answer = PAY.run(&pool, &key(), &REQUEST, body).await.expect("paid");
@@ -255,9 +254,9 @@ async fn a_stores_answers_and_the_store_in_memory_show_nothing() {
 async fn leave_unknown(store: &Store<Card, Card>, database: &MemoryDatabase) -> StoreLease {
     let mut conn = database.connect();
     let mut bound = store.in_connection(&mut conn);
-    let terms = Lease::new(LEASE, OnLapse::Unknown).expect("within bounds");
+    let lease_policy = Lease::new(LEASE, OnLapse::Unknown).expect("within bounds");
     let asked = bound
-        .begin_leased(&key(), "pay", &card(REQUEST), terms)
+        .begin_leased(&key(), "pay", &card(REQUEST), lease_policy)
         .await;
     let Ok(Outcome::Fresh(lease)) = asked else {
         panic!("no lease");

@@ -3,20 +3,20 @@
 
 mod events;
 mod first;
+mod fixture;
 mod formats;
 mod order;
-mod place;
 mod quoted;
 mod secrets;
 mod stored;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
-    ($place:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
+    ($fixture:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
         $($(
             #[tokio::test]
             async fn $law() {
-                crate::$group::$law::<$place>().await;
+                crate::$group::$law::<$fixture>().await;
             }
         )+)+
     };
@@ -24,9 +24,9 @@ macro_rules! laws {
 
 /// Makes a module of tests for each database.
 macro_rules! stamp {
-    ($($name:ident: $place:ident),+ $(,)?) => {
+    ($($name:ident: $fixture:ident),+ $(,)?) => {
         $(mod $name {
-            laws! { crate::place::$place:
+            laws! { crate::fixture::$fixture:
                 first::{
                     what_json_forgets_is_forgotten_for_the_first_caller_too,
                     what_json_forgets_is_forgotten_in_a_callers_transaction_too,

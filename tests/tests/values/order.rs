@@ -8,7 +8,7 @@ use idem_runtime::{Error, IdempotencyKey, Namespace, Operation};
 use serde::{Deserialize, Serialize};
 use sqlx::Transaction;
 
-use crate::place::Place;
+use crate::fixture::Fixture;
 use crate::secrets::key;
 use crate::stored::CallError;
 
@@ -40,16 +40,16 @@ fn otherwise(party: &Party) -> Party {
     }
 }
 
-async fn mismatch<P: Place>(
-    place: &P,
+async fn mismatch<P: Fixture>(
+    fixture: &P,
     operation: &Operation,
     key: &IdempotencyKey,
     [first, second]: [&Party; 2],
 ) -> Box<Mismatch> {
     let body = async |_: &mut Transaction<'_, P::Db>| Ok::<_, CallError>(());
-    let done = operation.run(&place.pool(), key, first, body).await;
+    let done = operation.run(&fixture.pool(), key, first, body).await;
     done.expect("the first");
-    let refused = operation.run(&place.pool(), key, second, body).await;
+    let refused = operation.run(&fixture.pool(), key, second, body).await;
     match refused.expect_err("another request").refusal() {
         Error::Mismatch(mismatch) => mismatch,
         other => panic!("no mismatch: {other:?}"),
@@ -57,14 +57,14 @@ async fn mismatch<P: Place>(
 }
 
 pub(crate) async fn a_mismatch_says_that_the_recorded_request_has_the_same_elements_in_another_order<
-    P: Place,
+    P: Fixture,
 >() {
-    let (place, base) = (P::open().await, key());
+    let (fixture, base) = (P::open().await, key());
     let key = |label: &str| base.child(label).expect("a label");
     let (one, more) = (party(0..20), party(0..21));
     let other = otherwise(&one);
     assert_eq!(one, other);
-    let found = mismatch(&place, &KEPT, &key("kept"), [&one, &other]).await;
+    let found = mismatch(&fixture, &KEPT, &key("kept"), [&one, &other]).await;
     assert!(found.differs_in_order_only);
     let text = found.to_string();
     assert!(
@@ -72,15 +72,15 @@ pub(crate) async fn a_mismatch_says_that_the_recorded_request_has_the_same_eleme
         "{text}"
     );
     assert!(text.contains("fingerprint::sorted"), "{text}");
-    let found = mismatch(&place, &KEPT, &key("more"), [&one, &more]).await;
+    let found = mismatch(&fixture, &KEPT, &key("more"), [&one, &more]).await;
     assert!(!found.differs_in_order_only);
     assert!(!found.to_string().contains("order"), "{found}");
     // A request that is not stored cannot be compared in detail.
-    let found = mismatch(&place, &INVITE, &key("hashed"), [&one, &other]).await;
+    let found = mismatch(&fixture, &INVITE, &key("hashed"), [&one, &other]).await;
     assert!(!found.differs_in_order_only);
 
     let store: Store<Party, ()> = Store::new(Namespace::from_static("values"));
-    let pool = place.pool();
+    let pool = fixture.pool();
     let mut conn = pool.acquire().await.expect("a connection");
     let mut bound = store.in_connection(&mut *conn);
     for (request, in_order_only) in [(&other, true), (&more, false)] {

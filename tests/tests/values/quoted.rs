@@ -10,7 +10,7 @@ use idem_runtime::{Error, Operation};
 use sqlx::Transaction;
 
 use crate::first::store;
-use crate::place::{Place, write};
+use crate::fixture::{Fixture, write};
 use crate::secrets::{KEY, REQUEST, RESULT, expect_none_told_by, key};
 use crate::stored::CallError;
 
@@ -42,55 +42,55 @@ fn expect_kept(error: &Error) {
 
 /// Two effects with the same note: "Key (note)=(key-of-ada) already exists", at COMMIT where the
 /// constraint is deferred.
-pub(crate) async fn pay_twice<P: Place>(place: &P) -> Error {
+pub(crate) async fn pay_twice<P: Fixture>(fixture: &P) -> Error {
     let body = async |tx: &mut Transaction<'_, P::Db>| {
         write::<P>(tx, KEY).await?;
         write::<P>(tx, KEY).await?;
         Ok::<_, CallError>(RESULT.to_owned())
     };
-    let refused = PAY.run(&place.pool(), &key(), &REQUEST, body).await;
+    let refused = PAY.run(&fixture.pool(), &key(), &REQUEST, body).await;
     refused.expect_err("refused at COMMIT").refusal()
 }
 
 /// A payment on a database that refuses the record.
-pub(crate) async fn pay<P: Place>(place: &P) -> Error {
+pub(crate) async fn pay<P: Fixture>(fixture: &P) -> Error {
     let body = async |_: &mut Transaction<'_, P::Db>| Ok::<_, CallError>(RESULT.to_owned());
-    let refused = PAY.run(&place.pool(), &key(), &REQUEST, body).await;
+    let refused = PAY.run(&fixture.pool(), &key(), &REQUEST, body).await;
     refused.expect_err("not recorded").refusal()
 }
 
-pub(crate) async fn no_error_shows_what_the_server_quotes_of_a_record<P: Place>() {
-    let place = P::open().await;
+pub(crate) async fn no_error_shows_what_the_server_quotes_of_a_record<P: Fixture>() {
+    let fixture = P::open().await;
     if !P::AT_COMMIT.is_empty() {
-        place.run(P::AT_COMMIT).await;
-        let refusal = pay_twice(&place).await;
+        fixture.run(P::AT_COMMIT).await;
+        let refusal = pay_twice(&fixture).await;
         assert!(matches!(refusal, Error::CommitFailed(_)), "{refusal:?}");
         expect_none_told_by(&refusal);
         if P::ABORTS {
             expect_kept(&refusal);
         }
     }
-    place.run(P::QUOTING).await;
-    expect_kept(&pay(&place).await);
+    fixture.run(P::QUOTING).await;
+    expect_kept(&pay(&fixture).await);
     let fails =
         async |_: &mut Transaction<'_, P::Db>| Err::<(), _>(CallError::Said(RESULT.to_owned()));
     let refused = TRY
-        .run_recording(&place.pool(), &key(), &REQUEST, fails)
+        .run_recording(&fixture.pool(), &key(), &REQUEST, fails)
         .await;
     expect_kept(&refused.expect_err("not recorded").refusal());
-    let pool = place.pool();
+    let pool = fixture.pool();
     let mut tx = pool.begin().await.expect("a transaction");
     let body = async |_: &mut Transaction<'_, P::Db>| Ok::<_, CallError>(RESULT.to_owned());
     let refused = PAY.run(&mut tx, &key(), &REQUEST, body).await;
     expect_kept(&refused.expect_err("not recorded").refusal());
     tx.rollback().await.expect("rolled back");
-    assert_eq!(place.counts().await, (0, 0));
+    assert_eq!(fixture.counts().await, (0, 0));
 }
 
-pub(crate) async fn no_error_of_a_lease_shows_what_the_server_quotes_of_a_record<P: Place>() {
+pub(crate) async fn no_error_of_a_lease_shows_what_the_server_quotes_of_a_record<P: Fixture>() {
     for fails in [false, true] {
-        let place = P::open().await;
-        place.run(P::QUOTING).await;
+        let fixture = P::open().await;
+        fixture.run(P::QUOTING).await;
         for _ in 0..2 {
             let body = move |_| async move {
                 let said = RESULT.to_owned();
@@ -101,17 +101,17 @@ pub(crate) async fn no_error_of_a_lease_shows_what_the_server_quotes_of_a_record
                 }
             };
             let refused = TRY_LEASED
-                .run_leased_recording(&place.pool(), &key(), &REQUEST, body)
+                .run_leased_recording(&fixture.pool(), &key(), &REQUEST, body)
                 .await;
             expect_none_told_by(&refused.expect_err("not recorded").refusal());
         }
     }
 }
 
-pub(crate) async fn no_error_of_a_store_shows_what_the_server_quotes_of_a_record<P: Place>() {
-    let (place, store) = (P::open().await, store::<String>());
-    place.run(P::QUOTING).await;
-    let pool = place.pool();
+pub(crate) async fn no_error_of_a_store_shows_what_the_server_quotes_of_a_record<P: Fixture>() {
+    let (fixture, store) = (P::open().await, store::<String>());
+    fixture.run(P::QUOTING).await;
+    let pool = fixture.pool();
     let mut tx = pool.begin().await.expect("a transaction");
     let mut bound = store.in_transaction(&mut *tx).expect("a transaction");
     let Ok(Outcome::Fresh(claim)) = bound.begin(&key(), "pay", &REQUEST).await else {

@@ -8,7 +8,7 @@ use idem_runtime::{Error, Failure, IdempotencyKey, Operation, StoredFailure};
 use serde::{Deserialize, Serialize};
 use sqlx::Transaction;
 
-use crate::place::{Place, write};
+use crate::fixture::{Fixture, write};
 use crate::secrets::key;
 
 const TRY: Operation = Operation::new("values", "try").record_failures();
@@ -42,7 +42,7 @@ pub(crate) enum CallError {
     Amounts { of: BTreeMap<String, Vec<u128>> },
     #[error("told {0:?}")]
     #[failure(permanent)]
-    Told(Option<()>),
+    Reported(Option<()>),
     #[error("a rate of {0}")]
     #[failure(permanent)]
     Rate(f64),
@@ -91,7 +91,7 @@ fn large() -> [CallError; 7] {
             of: BTreeMap::from([("wei".to_owned(), amounts)]),
         },
         // JSON loses this field; the first caller gets the error without it as well.
-        CallError::Told(Some(())),
+        CallError::Reported(Some(())),
     ]
 }
 
@@ -108,18 +108,22 @@ fn unfit() -> [CallError; 5] {
     ]
 }
 
-async fn fail<P: Place>(place: &P, key: &IdempotencyKey, failure: CallError) -> CallError {
+async fn fail<P: Fixture>(fixture: &P, key: &IdempotencyKey, failure: CallError) -> CallError {
     let body = async |tx: &mut Transaction<'_, P::Db>| {
         write::<P>(tx, "in vain").await?;
         Err::<(), _>(failure)
     };
-    let failed = TRY.run_recording(&place.pool(), key, &1, body).await;
+    let failed = TRY.run_recording(&fixture.pool(), key, &1, body).await;
     failed.expect_err("the body fails")
 }
 
-async fn fail_leased<P: Place>(place: &P, key: &IdempotencyKey, failure: CallError) -> CallError {
+async fn fail_leased<P: Fixture>(
+    fixture: &P,
+    key: &IdempotencyKey,
+    failure: CallError,
+) -> CallError {
     let body = move |_| async move { Err::<(), _>(failure) };
-    let pool = place.pool();
+    let pool = fixture.pool();
     let failed = TRY_LEASED.run_leased_recording(&pool, key, &1, body).await;
     failed.expect_err("the body fails")
 }
@@ -127,52 +131,52 @@ async fn fail_leased<P: Place>(place: &P, key: &IdempotencyKey, failure: CallErr
 fn expect_the_same(sent: &str, first: &CallError, again: &CallError) {
     assert!(!matches!(first, CallError::Idempotency(_)), "{first:?}");
     assert_eq!(format!("{first:?}"), format!("{again:?}"));
-    if !matches!(first, CallError::Told(_)) {
+    if !matches!(first, CallError::Reported(_)) {
         assert_eq!(sent, format!("{first:?}"));
     }
 }
 
-pub(crate) async fn a_failure_of_128_bits_comes_back_as_itself<P: Place>() {
-    let (place, pool_key) = (P::open().await, key());
+pub(crate) async fn a_failure_of_128_bits_comes_back_as_itself<P: Fixture>() {
+    let (fixture, pool_key) = (P::open().await, key());
     for (n, (one, same)) in large().into_iter().zip(large()).enumerate() {
         let key = pool_key.child(&n.to_string()).expect("a label");
         let sent = format!("{one:?}");
-        let first = fail(&place, &key, one).await;
-        expect_the_same(&sent, &first, &fail(&place, &key, same).await);
+        let first = fail(&fixture, &key, one).await;
+        expect_the_same(&sent, &first, &fail(&fixture, &key, same).await);
         // A retry whose body would fail differently gets the recorded failure as well.
         let other = CallError::Said("other".to_owned());
-        expect_the_same(&sent, &first, &fail(&place, &key, other).await);
+        expect_the_same(&sent, &first, &fail(&fixture, &key, other).await);
     }
-    assert_eq!(place.counts().await, (0, 7));
+    assert_eq!(fixture.counts().await, (0, 7));
 }
 
-pub(crate) async fn a_leased_failure_of_128_bits_comes_back_as_itself<P: Place>() {
-    let (place, pool_key) = (P::open().await, key());
+pub(crate) async fn a_leased_failure_of_128_bits_comes_back_as_itself<P: Fixture>() {
+    let (fixture, pool_key) = (P::open().await, key());
     for (n, one) in large().into_iter().enumerate() {
         let key = pool_key.child(&n.to_string()).expect("a label");
         let sent = format!("{one:?}");
-        let first = fail_leased(&place, &key, one).await;
+        let first = fail_leased(&fixture, &key, one).await;
         let other = CallError::Said("other".to_owned());
-        expect_the_same(&sent, &first, &fail_leased(&place, &key, other).await);
+        expect_the_same(&sent, &first, &fail_leased(&fixture, &key, other).await);
     }
-    assert_eq!(place.counts().await, (0, 7));
+    assert_eq!(fixture.counts().await, (0, 7));
 }
 
 pub(crate) async fn a_failure_that_cannot_come_back_as_itself_is_refused_and_nothing_is_recorded<
-    P: Place,
+    P: Fixture,
 >() {
-    let (place, key) = (P::open().await, key());
+    let (fixture, key) = (P::open().await, key());
     for failure in unfit() {
         let sent = format!("{failure:?}");
-        let refusal = fail(&place, &key, failure).await.refusal();
+        let refusal = fail(&fixture, &key, failure).await.refusal();
         assert!(
             matches!(refusal, Error::NotStorable { .. }),
             "{sent}: {refusal:?}"
         );
-        assert_eq!(place.counts().await, (0, 0), "{sent}");
+        assert_eq!(fixture.counts().await, (0, 0), "{sent}");
     }
     // The key is usable.
-    let short = fail(&place, &key, CallError::Short { wei: 1 }).await;
+    let short = fail(&fixture, &key, CallError::Short { wei: 1 }).await;
     assert!(matches!(short, CallError::Short { wei: 1 }), "{short:?}");
-    assert_eq!(place.counts().await, (0, 1));
+    assert_eq!(fixture.counts().await, (0, 1));
 }

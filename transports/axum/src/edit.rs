@@ -14,7 +14,7 @@ use http_body_util::{BodyExt as _, Full};
 use idem_runtime::IdempotencyKey;
 use idem_runtime::http::Problem;
 
-use crate::rules::{Documentation, InFlightAnswer, Rules};
+use crate::options::{Documentation, InFlightAnswer, PolicyOptions};
 
 /// A refusal whose body is being read and replaced.
 pub(crate) type Editing = Pin<Box<dyn Future<Output = Response> + Send>>;
@@ -34,7 +34,7 @@ struct Edit {
 
 /// Edits the response, if it is a refusal; `Err` if its body has to be read for that.
 pub(crate) fn begin(
-    rules: &Rules,
+    options: &PolicyOptions,
     key: Option<&IdempotencyKey>,
     mut response: Response,
 ) -> Result<Response, Editing> {
@@ -45,7 +45,7 @@ pub(crate) fn begin(
     if extensions.insert(Settled).is_some() {
         return Ok(response);
     }
-    let edit = edit(rules, key, &problem);
+    let edit = edit(options, key, &problem);
     let (mut parts, body) = response.into_parts();
     edit.apply(&mut parts, &problem);
     let ours = problem.to_json();
@@ -56,22 +56,22 @@ pub(crate) fn begin(
 }
 
 /// What these rules make of the refusal.
-fn edit(rules: &Rules, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
+fn edit(options: &PolicyOptions, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
     let mut edited = problem.clone();
     let (own_type, own_documentation) = has_own(problem);
-    if let Some(base) = rules.type_base.as_ref().filter(|_| !own_type) {
+    if let Some(base) = options.type_base.as_ref().filter(|_| !own_type) {
         edited = edited.with_type_base(base);
     }
     if !own_documentation {
-        edited = match &rules.documentation {
+        edited = match &options.documentation {
             Documentation::Library => edited,
             Documentation::Page(url) => edited.with_documentation(url),
             Documentation::None => edited.without_documentation(),
         };
     }
-    match (&*problem.code, &rules.in_flight) {
+    match (&*problem.code, &options.in_flight) {
         ("mismatch", _) => {
-            if let Some(status) = rules.mismatch {
+            if let Some(status) = options.mismatch {
                 edited = edited.with_status(status);
             }
         }

@@ -106,13 +106,13 @@ pub mod header;
 pub mod layer;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+mod options;
 mod policy;
-mod rules;
 
 pub use idem_runtime::http::{CODES, DOCUMENTATION, Problem, problems};
 
 pub use self::detached::{Detached, DetachedFuture, DetachedService};
 pub use self::header::Syntax;
 pub use self::layer::{IdempotencyLayer, Keep};
+pub use self::options::InFlightAnswer;
 pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService};
-pub use self::rules::InFlightAnswer;

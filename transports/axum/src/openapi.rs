@@ -50,8 +50,8 @@ use utoipa::openapi::{OpenApi, RefOr, Response};
 use utoipa::{IntoParams, IntoResponses, Modify};
 
 pub use self::problem::ProblemSchema;
+use crate::options::PolicyOptions;
 use crate::policy::HttpPolicy;
-use crate::rules::Rules;
 
 /// Whether a request must have the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub struct Refusals<T = AnyOperation>(PhantomData<fn() -> T>);
 
 impl IntoResponses for Refusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        responses::of(&Rules::default(), false)
+        responses::of(&PolicyOptions::default(), false)
     }
 }
 
@@ -133,7 +133,7 @@ pub struct LayerRefusals;
 
 impl IntoResponses for LayerRefusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        responses::of(&Rules::default(), true)
+        responses::of(&PolicyOptions::default(), true)
     }
 }
 
@@ -144,7 +144,7 @@ pub struct IdempotencyAddon;
 
 impl Modify for IdempotencyAddon {
     fn modify(&self, document: &mut OpenApi) {
-        document::edit(document, &Rules::default());
+        document::edit(document, &PolicyOptions::default());
     }
 }
 
@@ -152,7 +152,7 @@ impl Modify for IdempotencyAddon {
 /// with as the policy edits the refusals: statuses, and the header's syntax.
 impl Modify for HttpPolicy {
     fn modify(&self, document: &mut OpenApi) {
-        document::edit(document, self.rules());
+        document::edit(document, self.options());
     }
 }
 

@@ -13,7 +13,7 @@ use tower_service::Service;
 
 use crate::edit::{self, Editing};
 use crate::header::{self, Syntax};
-use crate::rules::{Documentation, InFlightAnswer, Rules};
+use crate::options::{Documentation, InFlightAnswer, PolicyOptions};
 
 /// How a router reads keys and answers refusals. A tower layer; what is inside it follows it, and of
 /// two layers the inner one counts.
@@ -38,7 +38,7 @@ use crate::rules::{Documentation, InFlightAnswer, Rules};
 /// # }
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct HttpPolicy(Arc<Rules>);
+pub struct HttpPolicy(Arc<PolicyOptions>);
 
 impl HttpPolicy {
     /// The rules as they are without this layer: lenient syntax, the statuses of
@@ -50,47 +50,47 @@ impl HttpPolicy {
     /// Reads only what the IETF draft allows ([`Syntax::Strict`]).
     #[must_use]
     pub fn strict(self) -> Self {
-        self.with(|rules| rules.syntax = Syntax::Strict)
+        self.with(|options| options.syntax = Syntax::Strict)
     }
 
     /// The status of a mismatch, 422 by default; 409 is in use too.
     #[must_use]
     pub fn mismatch(self, status: StatusCode) -> Self {
-        self.with(|rules| rules.mismatch = Some(status))
+        self.with(|options| options.mismatch = Some(status))
     }
 
     /// How a key in flight is answered.
     #[must_use]
     pub fn in_flight(self, answer: InFlightAnswer) -> Self {
-        self.with(|rules| rules.in_flight = answer)
+        self.with(|options| options.in_flight = answer)
     }
 
     /// The URI that problem types stand under, `{base}#{code}`.
     #[must_use]
     pub fn problem_types(self, base: impl Into<String>) -> Self {
         let base = base.into();
-        self.with(|rules| rules.type_base = Some(base))
+        self.with(|options| options.type_base = Some(base))
     }
 
     /// The page that explains your rules to people; it goes into each problem and its `Link`.
     #[must_use]
     pub fn documentation(self, url: impl Into<String>) -> Self {
         let url = url.into();
-        self.with(|rules| rules.documentation = Documentation::Page(url))
+        self.with(|options| options.documentation = Documentation::Page(url))
     }
 
     /// No page for people: problems have no `documentation`, and no `Link` to it.
     #[must_use]
     pub fn without_documentation(self) -> Self {
-        self.with(|rules| rules.documentation = Documentation::None)
+        self.with(|options| options.documentation = Documentation::None)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut PolicyOptions)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
+    pub(crate) fn options(&self) -> &PolicyOptions {
         &self.0
     }
 }
@@ -171,7 +171,7 @@ where
             edit
         } else {
             let response = ready!(this.response.poll(context))?.into_response();
-            match edit::begin(this.policy.rules(), this.key.as_ref(), response) {
+            match edit::begin(this.policy.options(), this.key.as_ref(), response) {
                 Ok(response) => return Poll::Ready(Ok(response)),
                 Err(editing) => this.edit.insert(editing),
             }

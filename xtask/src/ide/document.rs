@@ -28,7 +28,7 @@ impl<'s> Document<'s> {
         let uri = uri(path);
         let text = laws::finished();
         let item = json!({ "uri": uri, "languageId": "rust", "version": 0, "text": text });
-        server.tell("textDocument/didOpen", &json!({ "textDocument": item }))?;
+        server.report("textDocument/didOpen", &json!({ "textDocument": item }))?;
         Ok(Self {
             server,
             uri,
@@ -45,12 +45,12 @@ impl<'s> Document<'s> {
             "contentChanges": [{ "text": text }],
         });
         self.text = text;
-        self.server.tell("textDocument/didChange", &params)
+        self.server.report("textDocument/didChange", &params)
     }
 
     /// Returns the names that are offered after this text.
     pub(super) fn completions(&mut self, after: &str) -> Outcome<Vec<String>> {
-        let answer = self.ask("completion", after)?;
+        let answer = self.request("completion", after)?;
         let items = answer["items"].as_array().or(answer.as_array());
         let names = items.into_iter().flatten().filter_map(|item| {
             let name = item["filterText"].as_str().or(item["label"].as_str())?;
@@ -61,7 +61,7 @@ impl<'s> Document<'s> {
 
     /// Returns the hover text of the word at the end of this text.
     pub(super) fn hover(&mut self, after: &str) -> Outcome<String> {
-        let answer = self.ask("hover", after)?;
+        let answer = self.request("hover", after)?;
         let shown = answer["contents"]["value"].as_str();
         Ok(shown
             .ok_or("rust-analyzer returned no hover text")?
@@ -70,14 +70,14 @@ impl<'s> Document<'s> {
 
     /// Returns the line that defines the word at the end of this text.
     pub(super) fn definition(&mut self, after: &str) -> Outcome<String> {
-        let answer = self.ask("definition", after)?;
-        let place = match &answer {
+        let answer = self.request("definition", after)?;
+        let location = match &answer {
             Value::Array(places) => places
                 .first()
                 .ok_or("rust-analyzer returned no definition")?,
-            place => place,
+            location => location,
         };
-        let line = place["range"]["start"]["line"].as_u64();
+        let line = location["range"]["start"]["line"].as_u64();
         let line = self
             .text
             .lines()
@@ -91,7 +91,7 @@ impl<'s> Document<'s> {
     /// Returns the errors that rust-analyzer itself finds.
     pub(super) fn errors(&mut self) -> Outcome<Vec<Underlined>> {
         let params = json!({ "textDocument": { "uri": self.uri } });
-        let answer = self.server.ask("textDocument/diagnostic", &params)?;
+        let answer = self.server.request("textDocument/diagnostic", &params)?;
         let all = answer["items"].as_array().ok_or("no diagnostics")?;
         all.iter()
             .filter(|found| found["severity"] == 1)
@@ -104,13 +104,14 @@ impl<'s> Document<'s> {
             .collect()
     }
 
-    fn ask(&mut self, what: &str, after: &str) -> Outcome<Value> {
+    fn request(&mut self, what: &str, after: &str) -> Outcome<Value> {
         let (line, character) = self.end_of(after)?;
         let params = json!({
             "textDocument": { "uri": self.uri },
             "position": { "line": line, "character": character },
         });
-        self.server.ask(&format!("textDocument/{what}"), &params)
+        self.server
+            .request(&format!("textDocument/{what}"), &params)
     }
 
     /// Returns the end of the only occurrence of a text. The file is ASCII, so columns are bytes.
@@ -126,9 +127,9 @@ impl<'s> Document<'s> {
     }
 
     fn slice(&self, range: &Value) -> Outcome<String> {
-        let offset = |place: &Value| -> Outcome<usize> {
-            let line = usize::try_from(place["line"].as_u64().ok_or("no line")?)?;
-            let column = usize::try_from(place["character"].as_u64().ok_or("no column")?)?;
+        let offset = |location: &Value| -> Outcome<usize> {
+            let line = usize::try_from(location["line"].as_u64().ok_or("no line")?)?;
+            let column = usize::try_from(location["character"].as_u64().ok_or("no column")?)?;
             let before: usize = self
                 .text
                 .split_inclusive('\n')

@@ -55,7 +55,7 @@ impl Server {
             last_id: 0,
         };
         let folder = uri(dir);
-        this.ask(
+        this.request(
             "initialize",
             &json!({
                 "processId": std::process::id(),
@@ -74,17 +74,17 @@ impl Server {
                 },
             }),
         )?;
-        this.tell("initialized", &json!({}))?;
+        this.report("initialized", &json!({}))?;
         this.wait_until_quiet()?;
         Ok(this)
     }
 
-    pub(super) fn tell(&mut self, method: &str, params: &Value) -> Outcome {
+    pub(super) fn report(&mut self, method: &str, params: &Value) -> Outcome {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
     /// Sends a request, repeats it if the server says so, and waits for the response.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Outcome<Value> {
+    pub(super) fn request(&mut self, method: &str, params: &Value) -> Outcome<Value> {
         loop {
             self.last_id += 1;
             let id = self.last_id;
@@ -105,8 +105,8 @@ impl Server {
     }
 
     pub(super) fn stop(mut self) -> Outcome {
-        self.ask("shutdown", &Value::Null)?;
-        self.tell("exit", &Value::Null)?;
+        self.request("shutdown", &Value::Null)?;
+        self.report("exit", &Value::Null)?;
         self.child.wait()?;
         Ok(())
     }

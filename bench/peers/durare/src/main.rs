@@ -72,12 +72,12 @@ async fn take_payment(ctx: DurableContext, cmd: Pay) -> durare::Result<Paid> {
 }
 
 /// The database that holds the payments.
-enum Place {
+enum PeerDatabase {
     Postgres(PgPool),
     Sqlite(SqlitePool),
 }
 
-impl Place {
+impl PeerDatabase {
     async fn plain(&self, cmd: &Pay) -> Result<i64, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
@@ -117,9 +117,9 @@ impl Place {
     }
 }
 
-async fn settled<DB: Database>(pool: &Pool<DB>, lent: usize) {
+async fn settled<DB: Database>(pool: &Pool<DB>, in_use: usize) {
     let size = || usize::try_from(pool.size()).unwrap_or(usize::MAX);
-    while pool.num_idle() + lent < size() {
+    while pool.num_idle() + in_use < size() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
@@ -145,12 +145,12 @@ fn main() -> ExitCode {
 
 async fn serve(arguments: Vec<String>) -> Result<(), Fault> {
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let (engine, place) = match words[..] {
+    let (engine, position) = match words[..] {
         ["postgres", url] => {
             let provider = PostgresProvider::connect(url).await?;
-            let place = Place::Postgres(provider.pool().clone());
+            let position = PeerDatabase::Postgres(provider.pool().clone());
             let _ = INSERT.set(INSERT_POSTGRES);
-            (DurableEngine::builder(Arc::new(provider)), place)
+            (DurableEngine::builder(Arc::new(provider)), position)
         }
         ["sqlite", file, synchronous] => {
             let pool = sqlite(file, synchronous).await?;
@@ -158,7 +158,7 @@ async fn serve(arguments: Vec<String>) -> Result<(), Fault> {
             let _ = INSERT.set(INSERT_SQLITE);
             (
                 DurableEngine::builder(Arc::new(provider)),
-                Place::Sqlite(pool),
+                PeerDatabase::Sqlite(pool),
             )
         }
         _ => return Err("postgres URL, or sqlite FILE full|normal".into()),
@@ -170,7 +170,7 @@ async fn serve(arguments: Vec<String>) -> Result<(), Fault> {
         let words: Vec<_> = line.split_whitespace().collect();
         let begun = Instant::now();
         let id = match words[..] {
-            ["plain", account] => place.plain(&Pay::of(account.parse()?)).await?,
+            ["plain", account] => position.plain(&Pay::of(account.parse()?)).await?,
             ["pay", key, account] => {
                 let options = WorkflowOptions::with_id(key);
                 let handle = engine
@@ -181,7 +181,7 @@ async fn serve(arguments: Vec<String>) -> Result<(), Fault> {
             _ => return Err(format!("not understood: {line}").into()),
         };
         let taken = begun.elapsed();
-        place.settled().await;
+        position.settled().await;
         answer(&format!("{} {id}", taken.as_nanos()))?;
     }
     engine.shutdown(Duration::from_secs(1)).await?;

@@ -39,8 +39,8 @@ async fn one_key_twice_is_one_escalation_and_the_same_answer() {
 #[tokio::test]
 async fn one_key_at_the_same_time_is_one_escalation() {
     let desk = Desk::open().await;
-    let ask = || desk.escalate("k1", "481", 17, "third breach");
-    let (one, two, three, four) = tokio::join!(ask(), ask(), ask(), ask());
+    let call = || desk.escalate("k1", "481", 17, "third breach");
+    let (one, two, three, four) = tokio::join!(call(), call(), call(), call());
     let answers = [one, two, three, four];
     let firsts = |answer: &&Answer| {
         answer.status == StatusCode::CREATED && answer.header("idempotent-replayed").is_none()
@@ -178,8 +178,8 @@ async fn each_refusal_leads_to_its_explanation() {
     ];
     for refusal in refusals {
         let link = refusal.json()["type"].as_str().expect("a URI").to_owned();
-        let (place, anchor) = link.split_once('#').expect("a fragment");
-        assert_eq!((place, anchor), ("/problems", &*refusal.code()));
+        let (location, anchor) = link.split_once('#').expect("a fragment");
+        assert_eq!((location, anchor), ("/problems", &*refusal.code()));
         assert!(page.body.contains(&format!("id=\"{anchor}\"")), "{anchor}");
     }
 }

@@ -88,7 +88,10 @@ fn a_null_that_was_said_differs_from_a_field_that_is_skipped() {
         clippy::trivially_copy_pass_by_ref,
         reason = "as serde calls it"
     )]
-    fn told<S: Serializer>(nick: &Option<Option<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    fn explicit<S: Serializer>(
+        nick: &Option<Option<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match nick {
             None => serializer.serialize_unit(),
             Some(None) => serializer.serialize_none(),
@@ -99,23 +102,23 @@ fn a_null_that_was_said_differs_from_a_field_that_is_skipped() {
     struct Patch {
         #[serde(skip_serializing_if = "Option::is_none")]
         derived: Option<Option<u8>>,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "told")]
-        told: Option<Option<u8>>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "explicit")]
+        explicit: Option<Option<u8>>,
         always: Option<Option<u8>>,
     }
     assert_eq!(json(&Patch::default()), "{}");
     let patch = |inner| Patch {
         derived: Some(inner),
-        told: Some(inner),
+        explicit: Some(inner),
         always: Some(inner),
     };
     assert_eq!(
         json(&patch(None)),
-        r#"{"always":null,"derived":null,"told":null}"#
+        r#"{"always":null,"derived":null,"explicit":null}"#
     );
     assert_eq!(
         json(&patch(Some(1))),
-        r#"{"always":1,"derived":1,"told":1}"#
+        r#"{"always":1,"derived":1,"explicit":1}"#
     );
 }
 

@@ -9,9 +9,9 @@ use serde::ser::{SerializeMap, Serializer};
 use super::json;
 
 /// An object that serializes its members in the order in which they are listed.
-struct Listed<'a>(&'a [String]);
+struct OrderedFields<'a>(&'a [String]);
 
-impl Serialize for Listed<'_> {
+impl Serialize for OrderedFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (number, name) in self.0.iter().enumerate() {
@@ -36,7 +36,7 @@ proptest! {
             .iter()
             .map(|(name, number)| format!("{}:{number}", serde_json::Value::from(name.as_str())))
             .collect();
-        prop_assert_eq!(json(&Listed(&names)), format!("{{{}}}", members.join(",")));
+        prop_assert_eq!(json(&OrderedFields(&names)), format!("{{{}}}", members.join(",")));
     }
 }
 

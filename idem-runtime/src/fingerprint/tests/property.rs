@@ -145,11 +145,11 @@ fn number_by_the_rules(text: &str) -> String {
     let exponent = format!("{digits}e{power}");
     let mut plain = digits;
     if power < 0 {
-        let places = usize::try_from(-power).expect("few places");
-        while plain.len() <= places {
+        let decimals = usize::try_from(-power).expect("few places");
+        while plain.len() <= decimals {
             plain.insert(0, '0');
         }
-        plain.insert(plain.len() - places, '.');
+        plain.insert(plain.len() - decimals, '.');
     }
     for _ in 0..power {
         plain.push('0');
@@ -205,12 +205,12 @@ proptest! {
     #[test]
     fn text_is_accepted_when_serde_json_accepts_it(
         tree in Tree::any(),
-        place: prop::sample::Index,
+        index: prop::sample::Index,
         byte in prop::sample::select(b"\"\\{}[],:-+.0189eEutrfn \n\x00\xc3\xff".to_vec()),
     ) {
         let mut json = tree.text().into_bytes();
-        let place = place.index(json.len());
-        json[place] = byte;
+        let index = index.index(json.len());
+        json[index] = byte;
         let theirs = serde_json::from_slice::<Value>(&json);
         match canonical_text(&json) {
             // Only a number too large for an `f64` may be accepted here and refused there.

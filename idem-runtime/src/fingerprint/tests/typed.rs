@@ -16,7 +16,7 @@ enum Decision {
     Approve(Option<u8>),
     Reject(Option<u8>),
     Pair(Option<u8>, u8),
-    Ask { zone: u8, by: Option<u8> },
+    Prompt { zone: u8, by: Option<u8> },
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn null_stays_in_maps_arrays_tuples_and_variants() {
 
 #[test]
 fn a_struct_variant_is_a_struct() {
-    let ask = |by| json(&Decision::Ask { zone: 1, by });
-    assert_eq!(ask(Some(2)), r#"{"Ask":{"by":2,"zone":1}}"#);
-    assert_eq!(ask(None), r#"{"Ask":{"zone":1}}"#);
+    let prompt = |by| json(&Decision::Prompt { zone: 1, by });
+    assert_eq!(prompt(Some(2)), r#"{"Prompt":{"by":2,"zone":1}}"#);
+    assert_eq!(prompt(None), r#"{"Prompt":{"zone":1}}"#);
     assert_eq!(json(&Decision::Pending), r#""Pending""#);
 }
 
@@ -169,7 +169,7 @@ fn wrappers_are_transparent_and_bytes_are_numbers() {
     #[derive(Serialize)]
     struct Point(u8, u8);
     #[derive(Serialize)]
-    struct Mark;
+    struct Empty;
     struct Bytes;
     impl Serialize for Bytes {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -178,7 +178,7 @@ fn wrappers_are_transparent_and_bytes_are_numbers() {
     }
     assert_eq!(json(&Meters(3)), "3");
     assert_eq!(json(&Point(1, 2)), "[1,2]");
-    assert_eq!(json(&Mark), "null");
+    assert_eq!(json(&Empty), "null");
     assert_eq!(json(&Bytes), "[0,255]");
     assert_eq!(json(&Some('"')), r#""\"""#);
     assert_eq!(json(&std::net::Ipv4Addr::LOCALHOST), r#""127.0.0.1""#);

@@ -1,7 +1,7 @@
 //! The String of RFC 8941, section 3.3.3, with its parameters; and lists, as proxies make them.
 
 /// One `escaped` character of a string, or any but a space.
-macro_rules! mark {
+macro_rules! byte_class {
     () => {
         r#"(?:[!#-\[\]-~]|\\["\\])"#
     };
@@ -32,11 +32,11 @@ macro_rules! string {
     () => {
         concat!(
             "\" *",
-            mark!(),
+            byte_class!(),
             "(?:",
             character!(),
             "{0,253}",
-            mark!(),
+            byte_class!(),
             ")? *\"(?:; *[a-z*][a-z0-9_.*-]*(?:=",
             item!(),
             ")?)*"

@@ -29,8 +29,8 @@ fn accepts(value: &str, syntax: Syntax) -> bool {
 fn matches(value: &str, syntax: Syntax) -> bool {
     static PATTERNS: LazyLock<[Regex; 2]> =
         LazyLock::new(|| BOTH.map(|syntax| Regex::new(syntax.pattern()).expect("a pattern")));
-    let place = BOTH.iter().position(|known| *known == syntax);
-    PATTERNS[place.expect("one of both")].find(value).is_some()
+    let index = BOTH.iter().position(|known| *known == syntax);
+    PATTERNS[index.expect("one of both")].find(value).is_some()
 }
 
 /// Values near to what is accepted: pieces of keys, strings and parameters in any order.
@@ -106,8 +106,8 @@ fn joined(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
     (value, comma).prop_map(|(value, comma)| format!("{value}{comma}{value}"))
 }
 
-fn part(place: usize) -> impl Strategy<Value = String> {
-    string_regex(string::PARTS[place]).expect("a pattern")
+fn part(index: usize) -> impl Strategy<Value = String> {
+    string_regex(string::PARTS[index]).expect("a pattern")
 }
 
 proptest! {

@@ -16,7 +16,7 @@ pub(super) struct Explored {
 
 /// Explores all reachable states, until a step breaks a law.
 pub(super) fn explore(rules: Rules) -> Explored {
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     let mut open = vec![World::new()];
     let mut explored = Explored {
         states: 0,
@@ -24,7 +24,7 @@ pub(super) fn explore(rules: Rules) -> Explored {
         reached: BTreeSet::new(),
     };
     while let Some(world) = open.pop() {
-        if !seen.insert(world.clone()) {
+        if !visited.insert(world.clone()) {
             continue;
         }
         for (event, next) in steps(&world, rules) {
@@ -36,7 +36,7 @@ pub(super) fn explore(rules: Rules) -> Explored {
             open.push(next);
         }
     }
-    explored.states = seen.len();
+    explored.states = visited.len();
     explored
 }
 
@@ -61,7 +61,7 @@ fn steps(world: &World, rules: Rules) -> Steps {
             }
             Caller::Idle { .. } => {}
             Caller::Looked { plan, at } => write(world, who, plan, at, rules, &mut steps),
-            Caller::Owner { until, beat } => own(world, who, until, beat, rules, &mut steps),
+            Caller::Owner { until, renewed } => own(world, who, until, renewed, rules, &mut steps),
             Caller::Over => over(world, who, rules, &mut steps),
         }
     }
@@ -75,20 +75,20 @@ fn look(world: &World, who: usize, asked: Option<i64>, rules: Rules, steps: &mut
     let plan = match world.look(who, rules) {
         Decision::Run { replaces: None, .. } => Plan::Insert,
         Decision::Run {
-            replaces: Some(seen),
+            replaces: Some(expected),
             attempt,
         } => Plan::Replace {
-            seen: id(seen),
+            expected: id(expected),
             attempt,
         },
         Decision::TakeOver { lapsed, attempt } => Plan::TakeOver {
-            seen: id(lapsed),
+            expected: id(lapsed),
             attempt,
         },
         Decision::Lapse(record) => Plan::Lapse {
-            seen: id(record.attempt_id),
+            expected: id(record.attempt_id),
         },
-        Decision::Held { .. } => {
+        Decision::AlreadyHeld { .. } => {
             begin(&mut next, who, at);
             steps.push(("held", next));
             return;
@@ -108,20 +108,21 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
             let stands = world.row.is_none();
             ("fresh", put_if(&mut next, stands, own, asks, 1))
         }
-        Plan::Replace { seen, attempt } => {
+        Plan::Replace { expected, attempt } => {
             let row = world.row.as_ref();
-            let stands = row.is_some_and(|row| row.id == seen && row.status == Status::Released);
+            let stands =
+                row.is_some_and(|row| row.id == expected && row.status == Status::Released);
             ("replace", put_if(&mut next, stands, own, asks, attempt))
         }
-        Plan::TakeOver { seen, attempt } => {
-            let done = next.change(Change::TakeOver, seen, own, rules);
+        Plan::TakeOver { expected, attempt } => {
+            let done = next.change(Change::TakeOver, expected, own, rules);
             (
                 "take over",
                 done && put_if(&mut next, true, own, asks, attempt),
             )
         }
-        Plan::Lapse { seen } => {
-            let done = next.change(Change::Lapse, seen, seen, rules);
+        Plan::Lapse { expected } => {
+            let done = next.change(Change::Lapse, expected, expected, rules);
             next.callers[who] = Caller::Idle { asked: None };
             steps.push((if done { "lapse" } else { "rival" }, next));
             return;
@@ -142,7 +143,7 @@ fn write(world: &World, who: usize, plan: Plan, at: i64, rules: Rules, steps: &m
 
 fn put_if(world: &mut World, stands: bool, id: u8, operation: usize, attempt: i32) -> bool {
     if stands {
-        world.put(id, operation, attempt);
+        world.store_record(id, operation, attempt);
     }
     stands
 }
@@ -151,17 +152,24 @@ fn begin(world: &mut World, who: usize, at: i64) {
     world.bodies += 1;
     world.callers[who] = Caller::Owner {
         until: at + LEASE,
-        beat: None,
+        renewed: None,
     };
 }
 
-fn own(world: &World, who: usize, until: i64, beat: Option<i64>, rules: Rules, steps: &mut Steps) {
+fn own(
+    world: &World,
+    who: usize,
+    until: i64,
+    renewed: Option<i64>,
+    rules: Rules,
+    steps: &mut Steps,
+) {
     let own = world.id(who);
-    match beat {
+    match renewed {
         None => {
             let mut next = world.clone();
-            let beat = Some(world.now);
-            next.callers[who] = Caller::Owner { until, beat };
+            let renewed = Some(world.now);
+            next.callers[who] = Caller::Owner { until, renewed };
             steps.push(("beat", next));
         }
         Some(sent) => {
@@ -169,7 +177,7 @@ fn own(world: &World, who: usize, until: i64, beat: Option<i64>, rules: Rules, s
             if next.change(Change::Extend, own, own, rules) {
                 next.callers[who] = Caller::Owner {
                     until: sent + LEASE,
-                    beat: None,
+                    renewed: None,
                 };
                 steps.push(("extend", next));
             } else {
@@ -223,7 +231,7 @@ fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
             steps.push(("overdue", next));
         }
     }
-    let Some(seen) = world.reconciler else {
+    let Some(expected) = world.reconciler else {
         if let Some(row) = &world.row
             && row.status == Status::Unknown
             && world.settled < 2
@@ -239,7 +247,7 @@ fn reconcile(world: &World, rules: Rules, steps: &mut Steps) {
         next.reconciler = None;
         next.settled += 1;
         let becomes = 100 + next.settled;
-        let done = next.change(Change::Settle(status), seen, becomes, rules);
+        let done = next.change(Change::Settle(status), expected, becomes, rules);
         steps.push((if done { "settle" } else { "fenced" }, next));
     }
 }
@@ -294,8 +302,8 @@ fn check(before: &World, event: &str, after: &World, rules: Rules) -> Result<(),
     Ok(())
 }
 
-fn id(seen: AttemptId) -> u8 {
+fn id(expected: AttemptId) -> u8 {
     (0..=u8::MAX)
-        .find(|id| attempt(*id) == seen)
+        .find(|id| attempt(*id) == expected)
         .expect("an attempt of the model")
 }

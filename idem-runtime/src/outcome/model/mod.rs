@@ -36,18 +36,18 @@ fn no_order_of_events_completes_twice_overwrites_a_result_or_steals_a_live_lease
         let explored = explore(rules);
         assert_eq!(explored.violation, None, "{:?}", rules.on_lapse);
         // The exploration must have reached each kind of step.
-        let seen = &explored.reached;
+        let reached = &explored.reached;
         for event in [
             "fresh", "extend", "complete", "fail", "release", "doubt", "settle", "held", "rival",
             "fenced", "late", "overdue",
         ] {
-            assert!(seen.contains(event), "no {event}: {seen:?}");
+            assert!(reached.contains(event), "no {event}: {reached:?}");
         }
         let lapse = match rules.on_lapse {
             OnLapse::Unknown => "lapse",
             OnLapse::Retry => "take over",
         };
-        assert!(seen.contains(lapse), "{seen:?}");
+        assert!(reached.contains(lapse), "{reached:?}");
         assert!(explored.states > 10_000, "{}", explored.states);
     }
 }
@@ -66,8 +66,8 @@ fn without_the_comparison_of_attempts_a_slow_owner_is_caught() {
 fn without_the_second_look_at_the_lapse_a_sign_of_life_in_between_is_caught() {
     for rules in [UNKNOWN, RETRY] {
         let rules = Rules {
-            permits: |change, record, seen, _| {
-                record.attempt_id == seen && change.from().contains(&record.status)
+            permits: |change, record, expected, _| {
+                record.attempt_id == expected && change.from().contains(&record.status)
             },
             ..rules
         };
@@ -79,7 +79,7 @@ fn without_the_second_look_at_the_lapse_a_sign_of_life_in_between_is_caught() {
 #[test]
 fn without_the_comparison_of_statuses_an_overwritten_result_is_caught() {
     let rules = Rules {
-        permits: |_, record, seen, _| record.attempt_id == seen,
+        permits: |_, record, expected, _| record.attempt_id == expected,
         ..UNKNOWN
     };
     let found = violation(rules);
@@ -98,8 +98,8 @@ fn a_decision_that_takes_live_leases_is_stopped_by_the_fence_alone() {
     assert_eq!(explore(hasty).violation, None);
     // With that fence removed as well, the violation is found.
     let found = violation(Rules {
-        permits: |change, record, seen, now| {
-            change == Change::TakeOver || change.permits(record, seen, now)
+        permits: |change, record, expected, now| {
+            change == Change::TakeOver || change.permits(record, expected, now)
         },
         ..hasty
     });
@@ -125,10 +125,10 @@ fn a_key_is_never_given_to_another_operation_whatever_became_of_its_attempts() {
         };
         let explored = explore(rules);
         assert_eq!(explored.violation, None, "{:?}", rules.on_lapse);
-        let seen = &explored.reached;
+        let reached = &explored.reached;
         assert!(
-            seen.contains("replace") && seen.contains("release"),
-            "{seen:?}"
+            reached.contains("replace") && reached.contains("release"),
+            "{reached:?}"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::super::{Change, Decision, Lessee, Lock, Question, Sighting, decide};
+use super::super::{Change, DecideInput, Decision, LeaseHolder, Lock, Lookup, decide};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::policy::{Expiry, OnLapse};
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
@@ -59,9 +59,9 @@ pub(super) enum Caller {
     Idle { asked: Option<i64> },
     /// Has read the record and is about to write.
     Looked { plan: Plan, at: i64 },
-    /// Runs the body and relies on its lease until `until`. `beat` is when a heartbeat was sent
+    /// Runs the body and relies on its lease until `until`. `renewed` is when a heartbeat was sent
     /// that has not arrived.
-    Owner { until: i64, beat: Option<i64> },
+    Owner { until: i64, renewed: Option<i64> },
     /// Has ended its attempt; messages that it sent may still arrive.
     Over,
 }
@@ -69,9 +69,9 @@ pub(super) enum Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Plan {
     Insert,
-    Replace { seen: u8, attempt: i32 },
-    TakeOver { seen: u8, attempt: i32 },
-    Lapse { seen: u8 },
+    Replace { expected: u8, attempt: i32 },
+    TakeOver { expected: u8, attempt: i32 },
+    Lapse { expected: u8 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -129,33 +129,39 @@ impl World {
         {
             operation.clone_into(&mut record.operation);
         }
-        let sighting = Sighting {
+        let lookup = Lookup {
             record,
             lock: Lock::Granted,
             now: Timestamp::from_micros(self.now),
         };
-        let question = Question {
+        let input = DecideInput {
             namespace: "n",
             operation,
             request: None,
             fingerprint: None,
             expiry: Expiry::Replay,
-            lessee: Some(Lessee {
+            lease_holder: Some(LeaseHolder {
                 attempt_id: attempt(self.id(who)),
                 on_lapse: rules.on_lapse,
             }),
         };
-        decide(sighting, question)
+        decide(lookup, input)
     }
 
     /// Makes a change if the fence permits it; `becomes` is the attempt id of the record
     /// afterwards.
-    pub(super) fn change(&mut self, change: Change, seen: u8, becomes: u8, rules: Rules) -> bool {
+    pub(super) fn change(
+        &mut self,
+        change: Change,
+        expected: u8,
+        becomes: u8,
+        rules: Rules,
+    ) -> bool {
         let now = Timestamp::from_micros(self.now);
         let Some(row) = &mut self.row else {
             return false;
         };
-        if !(rules.permits)(change, &record(row), attempt(seen), now) {
+        if !(rules.permits)(change, &record(row), attempt(expected), now) {
             return false;
         }
         row.status = change.to();
@@ -180,7 +186,7 @@ impl World {
     }
 
     /// Replaces the record by one in progress.
-    pub(super) fn put(&mut self, id: u8, operation: usize, attempt: i32) {
+    pub(super) fn store_record(&mut self, id: u8, operation: usize, attempt: i32) {
         self.row = Some(Row {
             id,
             operation,

@@ -54,7 +54,7 @@ enum Verdict {
     InFlight,
     TakeOver,
     Lapse,
-    Held,
+    AlreadyHeld,
     Nested,
     NotInTransaction,
     Run { replaces: bool },
@@ -104,7 +104,7 @@ impl Case {
             (self.is(&[COMPLETED]), Verdict::Replay),
             (self.is(&[FAILED]), Verdict::ReplayFailure),
             (self.is(&[UNKNOWN]), Verdict::OutcomeUnknown),
-            (in_progress && self.own && leased, Verdict::Held),
+            (in_progress && self.own && leased, Verdict::AlreadyHeld),
             (in_progress && !self.is_over, Verdict::InFlight),
             (lapsed && self.mode == Mode::Atomic, Verdict::InFlight),
             (
@@ -138,27 +138,27 @@ impl Case {
             Err(error) => return refused(&error),
         };
         let attempt_id = AttemptId::random();
-        let seen = status.map(|status| self.record(status, attempt_id));
-        let seen_id = seen.as_ref().map(|record| record.attempt_id);
+        let stored = status.map(|status| self.record(status, attempt_id));
+        let seen_id = stored.as_ref().map(|record| record.attempt_id);
         let request: &[u8] = if self.compared == Compared::Different {
             br#"{"amount":6}"#
         } else {
             REQUEST
         };
-        let question = Question {
-            lessee: match self.mode {
+        let input = DecideInput {
+            lease_holder: match self.mode {
                 Mode::Atomic => None,
-                Mode::Leased(on_lapse) => Some(Lessee {
+                Mode::Leased(on_lapse) => Some(LeaseHolder {
                     attempt_id,
                     on_lapse,
                 }),
             },
-            ..question(
+            ..input(
                 (self.compared != Compared::NotNow).then_some(request),
                 self.expiry,
             )
         };
-        match ask_with(seen, self.lock, question) {
+        match decision_with(stored, self.lock, input) {
             Decision::Run { replaces, attempt } => {
                 assert_eq!(replaces, replaces.and(seen_id), "{self:?}");
                 let next = replaces.map_or(1, |_| NUMBER + 1);
@@ -175,9 +175,9 @@ impl Case {
                 assert_eq!(Some(record.attempt_id), seen_id, "{self:?}");
                 Verdict::Lapse
             }
-            Decision::Held { attempt } => {
+            Decision::AlreadyHeld { attempt } => {
                 assert_eq!(attempt, NUMBER, "{self:?}");
-                Verdict::Held
+                Verdict::AlreadyHeld
             }
             Decision::Replay(record) => {
                 let read = result_bytes(&record).map(|_| Verdict::Replay);
@@ -258,7 +258,7 @@ fn cases(code: Option<i16>) -> Vec<Case> {
             for mode in MODES {
                 // Each bit answers one of the questions that have two answers.
                 for bits in 0..64_u8 {
-                    let yes = |place: u8| bits & (1 << place) != 0;
+                    let yes = |position: u8| bits & (1 << position) != 0;
                     cases.push(Case {
                         code,
                         is_over: yes(0),

@@ -7,8 +7,10 @@ use crate::identity::Identity;
 use crate::key::Scope;
 use crate::outcome::Decision;
 use crate::policy::{Expiry, OnLapse};
-use crate::store::lease::{Due, Extended, Listed, Overdue, Page};
-use crate::store::session::{Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
+use crate::store::lease::{Due, Extended, Overdue, Page, UnknownRecord};
+use crate::store::session::{
+    BodyWrites, ClaimLookup, HeldClaim, NewRecord, Purgeable, Session, Written, sealed::Sealed,
+};
 
 /// A database in which somebody is always quicker; whether it shows whose record that was.
 struct Outrun {
@@ -19,14 +21,18 @@ struct Outrun {
 impl Sealed for Outrun {}
 
 impl LeaseSession for Outrun {
-    async fn take(&mut self, _: &Ask, _: &Terms<'_>) -> Result<Leased, CommitError> {
+    async fn acquire(
+        &mut self,
+        _: &ClaimRequest,
+        _: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
         self.takes += 1;
-        Ok(Leased::Rival {
-            seen: (self.shows)(self.takes),
+        Ok(Leased::Conflict {
+            found_record: (self.shows)(self.takes),
         })
     }
 
-    async fn alter(&mut self, _: &Ask, _: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(&mut self, _: &ClaimRequest, _: &Write<'_>) -> Result<bool, CommitError> {
         unreachable!("nothing was claimed")
     }
 
@@ -38,7 +44,7 @@ impl LeaseSession for Outrun {
         unreachable!("nothing was claimed")
     }
 
-    async fn unknown(&mut self, _: &Page<'_>) -> Result<Vec<Listed>, Error> {
+    async fn unknown(&mut self, _: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         unreachable!("nothing is listed")
     }
 
@@ -52,35 +58,35 @@ impl Session for Outrun {
         false
     }
 
-    async fn claim(&mut self, _: &Ask) -> Result<Seen, Error> {
+    async fn claim(&mut self, _: &ClaimRequest) -> Result<ClaimLookup, Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn look_up(&mut self, _: &Ask) -> Result<Seen, Error> {
+    async fn look_up(&mut self, _: &ClaimRequest) -> Result<ClaimLookup, Error> {
         unreachable!("nothing was written")
     }
 
-    async fn verify(&mut self, _: &Held) -> Result<(), Error> {
+    async fn verify(&mut self, _: &HeldClaim) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn mark(&mut self, _: &Held, _: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, _: &HeldClaim, _: bool) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn unmark(&mut self, _: &Held, _: bool) -> Result<(), Error> {
+    async fn release_savepoint(&mut self, _: &HeldClaim, _: BodyWrites) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn write(&mut self, _: &Held, _: &Entry<'_>) -> Result<Written, Error> {
+    async fn write(&mut self, _: &HeldClaim, _: &NewRecord<'_>) -> Result<Written, Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn release(&mut self, _: Held) -> Result<(), Error> {
+    async fn release(&mut self, _: HeldClaim) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn purge(&mut self, _: &str, _: Spent, _: u32) -> Result<u64, Error> {
+    async fn purge(&mut self, _: &str, _: Purgeable, _: u32) -> Result<u64, Error> {
         unreachable!("nothing is purged")
     }
 }
@@ -89,27 +95,32 @@ async fn outrun(shows: fn(u32) -> bool) -> Result<Result<i32, Decision>, CommitE
     let key = "k".parse::<IdempotencyKey>().expect("a key");
     let identity = Identity::of_operation("mail", Scope::GLOBAL, key);
     let lease = Lease::new(Duration::from_secs(1), OnLapse::Retry).expect("within bounds");
-    let terms = Terms {
-        question: Question {
+    let lease_request = LeaseRequest {
+        input: DecideInput {
             namespace: "mail",
             operation: "send",
             request: None,
             fingerprint: None,
             expiry: Expiry::Replay,
-            lessee: None,
+            lease_holder: None,
         },
         lease,
         fingerprint: None,
         request: None,
     };
     let mut conn = Outrun { shows, takes: 0 };
-    claim(&mut conn, &Ask::new("idem_record", identity), &terms).await
+    claim(
+        &mut conn,
+        &ClaimRequest::new("idem_record", identity),
+        &lease_request,
+    )
+    .await
 }
 
 #[tokio::test]
 async fn a_claim_that_is_outrun_again_and_again_is_in_flight_and_only_hidden_records_are_invisible()
 {
-    for shows in [|_| true, |n| n == 1, |n| n == RIVALS] {
+    for shows in [|_| true, |n| n == 1, |n| n == MAX_CONFLICTS] {
         let answer = outrun(shows).await;
         assert!(
             matches!(answer, Ok(Err(Decision::Refuse(Error::InFlight { .. })))),

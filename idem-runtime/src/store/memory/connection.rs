@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::database::{MemoryDatabase, State};
+use super::database::{MemoryDatabase, MemoryState};
 use super::row::{MemoryKey, MemoryRow};
 use crate::error::Error;
 use crate::record::AttemptId;
@@ -23,13 +23,13 @@ impl fmt::Debug for MemoryConnection {
 
 pub(super) struct Transaction {
     pub(super) id: u64,
-    pub(super) staged: BTreeMap<MemoryKey, Change>,
-    pub(super) claims: Vec<Claim>,
+    pub(super) staged: BTreeMap<MemoryKey, StagedChange>,
+    pub(super) claims: Vec<StagedClaim>,
 }
 
 /// What a transaction will do to a record.
 #[derive(Clone)]
-pub(super) struct Change {
+pub(super) struct StagedChange {
     /// Whose record was committed there at the time; another one by COMMIT is a rival's.
     pub(super) over: Option<AttemptId>,
     /// The new record; `None` deletes.
@@ -37,11 +37,11 @@ pub(super) struct Change {
 }
 
 /// An attempt that this transaction has claimed for: the witness.
-pub(super) struct Claim {
+pub(super) struct StagedClaim {
     pub(super) key: MemoryKey,
     pub(super) attempt_id: AttemptId,
     /// What was staged at its mark, where that may have to be restored.
-    pub(super) before: Option<BTreeMap<MemoryKey, Change>>,
+    pub(super) before: Option<BTreeMap<MemoryKey, StagedChange>>,
 }
 
 impl MemoryConnection {
@@ -123,7 +123,7 @@ impl Drop for MemoryConnection {
 
 impl Transaction {
     /// The claim of this attempt, if it was made here.
-    pub(super) fn claim(&mut self, attempt_id: AttemptId) -> Result<&mut Claim, Error> {
+    pub(super) fn claim(&mut self, attempt_id: AttemptId) -> Result<&mut StagedClaim, Error> {
         self.claims
             .iter_mut()
             .find(|claim| claim.attempt_id == attempt_id)
@@ -131,7 +131,7 @@ impl Transaction {
     }
 
     /// The record that this transaction sees.
-    pub(super) fn sees(&self, state: &State, key: &MemoryKey) -> Option<MemoryRow> {
+    pub(super) fn sees(&self, state: &MemoryState, key: &MemoryKey) -> Option<MemoryRow> {
         match self.staged.get(key) {
             Some(change) => change.row.clone(),
             None => state.rows.get(key).cloned(),
@@ -139,15 +139,15 @@ impl Transaction {
     }
 
     /// Stages a new record, or its deletion, over what is committed now.
-    pub(super) fn stage(&mut self, state: &State, key: MemoryKey, row: Option<MemoryRow>) {
+    pub(super) fn stage(&mut self, state: &MemoryState, key: MemoryKey, row: Option<MemoryRow>) {
         let over = match self.staged.get(&key) {
             Some(earlier) => earlier.over,
             None => state.rows.get(&key).map(|row| row.attempt_id),
         };
-        self.staged.insert(key, Change { over, row });
+        self.staged.insert(key, StagedChange { over, row });
     }
 }
 
-fn unlock(state: &mut State, transaction: u64) {
+fn unlock(state: &mut MemoryState, transaction: u64) {
     state.locks.retain(|_, holder| *holder != transaction);
 }

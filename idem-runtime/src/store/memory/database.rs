@@ -12,7 +12,7 @@ use crate::record::Timestamp;
 /// A database in memory. Clones are handles to the same one; it is gone with the last of them.
 #[derive(Clone, Default)]
 pub struct MemoryDatabase {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<MemoryState>>,
 }
 
 impl fmt::Debug for MemoryDatabase {
@@ -23,7 +23,7 @@ impl fmt::Debug for MemoryDatabase {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct MemoryState {
     /// What is committed.
     pub(super) rows: BTreeMap<MemoryKey, MemoryRow>,
     /// Which transaction holds an identity.
@@ -34,7 +34,7 @@ pub(super) struct State {
     ahead: Duration,
 }
 
-impl State {
+impl MemoryState {
     pub(super) fn now(&self) -> Timestamp {
         let since = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -92,7 +92,7 @@ impl MemoryDatabase {
     }
 
     /// A panic of another test's thread leaves whole rows: nothing here is changed in steps.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

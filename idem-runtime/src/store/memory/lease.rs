@@ -1,7 +1,7 @@
 //! Leases in memory: the fence itself, under one mutex.
 
 use super::connection::MemoryConnection;
-use super::database::State;
+use super::database::MemoryState;
 use super::row::{MemoryKey, MemoryRow};
 use super::session::look;
 use crate::error::Error;
@@ -10,49 +10,57 @@ use crate::outcome::{Change, Decision, Lock};
 use crate::policy::OnLapse;
 use crate::record::{CODEC_JSON, Status, Timestamp};
 use crate::store::lease::{
-    Due, Extended, LeaseSession, Leased, Listed, Overdue, Page, Plan, Terms, Write,
+    Due, Extended, LeaseRequest, LeaseSession, Leased, Overdue, Page, Plan, UnknownRecord, Write,
 };
-use crate::store::session::{Ask, CommitError};
+use crate::store::session::{ClaimRequest, CommitError};
 
 impl LeaseSession for MemoryConnection {
-    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+    async fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
         check(self)?;
         let mut state = self.database.lock();
-        let key = MemoryKey::of(ask);
+        let key = MemoryKey::of(request);
         let lock = if fast_check::is_on() && state.locks.contains_key(&key) {
             Lock::Refused
         } else {
             Lock::Granted
         };
-        let seen = look(None, &state, ask, lock).map_err(CommitError::RolledBack)?;
-        let (sighting, _) = seen.split(ask.clone());
-        match terms.plan(sighting) {
+        let found = look(None, &state, request, lock).map_err(CommitError::RolledBack)?;
+        let (lookup, _) = found.split(request.clone());
+        match lease_request.plan(lookup) {
             Plan::Answer(leased) => Ok(leased),
             Plan::Lapse(record) => {
                 let write = Write::own(Change::Lapse, record.attempt_id, 0);
-                alter(&mut state, &key, &write)?;
+                update(&mut state, &key, &write)?;
                 Ok(Leased::Decided(Decision::Lapse(record)))
             }
-            Plan::Write { entry, .. } => {
+            Plan::Write { record, .. } => {
                 // Looked at and written under one lock: what was decided still stands.
                 let now = state.now();
                 let row = MemoryRow {
                     expires_at: None,
-                    locked_until: Some(later(now, terms.lease.micros())),
-                    on_lapse: terms.lease.on_lapse(),
-                    ..MemoryRow::new(ask.attempt_id, &entry, now)
+                    locked_until: Some(later(now, lease_request.lease.micros())),
+                    on_lapse: lease_request.lease.on_lapse(),
+                    ..MemoryRow::new(request.attempt_id, &record, now)
                 };
                 state.rows.insert(key, row);
                 Ok(Leased::Taken {
-                    attempt: entry.attempt,
+                    attempt: record.attempt,
                 })
             }
         }
     }
 
-    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, CommitError> {
         check(self)?;
-        alter(&mut self.database.lock(), &MemoryKey::of(ask), write)
+        update(&mut self.database.lock(), &MemoryKey::of(request), write)
     }
 
     async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
@@ -61,7 +69,7 @@ impl LeaseSession for MemoryConnection {
         let mut extended = Extended::default();
         for due in due {
             let write = Write::own(Change::Extend, due.attempt_id, due.lasts);
-            if alter(&mut state, &MemoryKey::at(table, due.identity), &write)? {
+            if update(&mut state, &MemoryKey::at(table, due.identity), &write)? {
                 extended.extended.insert(due.attempt_id);
             }
         }
@@ -83,23 +91,23 @@ impl LeaseSession for MemoryConnection {
             .collect();
         open.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         let mut lapsed = 0;
-        for (_, key, seen, on_lapse) in open {
+        for (_, key, found, on_lapse) in open {
             if lapsed < u64::from(overdue.limit) {
                 let becomes = match on_lapse {
                     OnLapse::Retry => overdue.becomes,
-                    OnLapse::Unknown => seen,
+                    OnLapse::Unknown => found,
                 };
                 let write = Write {
                     becomes,
-                    ..Write::own(Change::lapse(on_lapse), seen, overdue.retention)
+                    ..Write::own(Change::lapse(on_lapse), found, overdue.retention)
                 };
-                lapsed += u64::from(alter(&mut state, &key, &write)?);
+                lapsed += u64::from(update(&mut state, &key, &write)?);
             }
         }
         Ok(lapsed)
     }
 
-    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         let state = self.database.lock();
         let mut found: Vec<_> = state
             .rows
@@ -110,18 +118,18 @@ impl LeaseSession for MemoryConnection {
                     && row.status == Status::Unknown.code()
             })
             .filter_map(|(key, row)| {
-                let place = (row.locked_until?, key.scope.as_str(), key.key.as_str());
+                let position = (row.locked_until?, key.scope.as_str(), key.key.as_str());
                 page.after
-                    .is_none_or(|after| place > after)
-                    .then_some((place, row))
+                    .is_none_or(|after| position > after)
+                    .then_some((position, row))
             })
             .collect();
-        found.sort_unstable_by_key(|(place, _)| *place);
+        found.sort_unstable_by_key(|(position, _)| *position);
         found
             .into_iter()
             .take(usize::try_from(page.limit).unwrap_or(usize::MAX))
             .map(|((_, scope, key), row)| {
-                Ok(Listed {
+                Ok(UnknownRecord {
                     scope: scope.to_owned(),
                     key: key.to_owned(),
                     record: row.clone().record()?,
@@ -148,13 +156,17 @@ fn check(conn: &MemoryConnection) -> Result<(), CommitError> {
     }
 }
 
-fn alter(state: &mut State, key: &MemoryKey, write: &Write<'_>) -> Result<bool, CommitError> {
+fn update(
+    state: &mut MemoryState,
+    key: &MemoryKey,
+    write: &Write<'_>,
+) -> Result<bool, CommitError> {
     let now = state.now();
     let Some(row) = state.rows.get_mut(key) else {
         return Ok(false);
     };
     let record = row.clone().record().map_err(CommitError::RolledBack)?;
-    if !write.change.permits(&record, write.seen, now) {
+    if !write.change.permits(&record, write.expected, now) {
         return Ok(false);
     }
     row.attempt_id = write.becomes;

@@ -7,7 +7,7 @@ use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 use crate::identity::Identity;
 use crate::policy::OnLapse;
 use crate::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp, kept_request};
-use crate::store::{Ask, Entry, Spent};
+use crate::store::{ClaimRequest, NewRecord, Purgeable};
 
 /// The primary key of a [`MemoryRow`], beside the table that it is in.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,8 +34,8 @@ impl fmt::Debug for MemoryKey {
 }
 
 impl MemoryKey {
-    pub(super) fn of(ask: &Ask) -> Self {
-        Self::at(&ask.table, &ask.identity)
+    pub(super) fn of(request: &ClaimRequest) -> Self {
+        Self::at(&request.table, &request.identity)
     }
 
     pub(super) fn at(table: &str, identity: &Identity) -> Self {
@@ -95,23 +95,23 @@ impl fmt::Debug for MemoryRow {
 }
 
 impl MemoryRow {
-    pub(super) fn new(attempt_id: AttemptId, entry: &Entry<'_>, now: Timestamp) -> Self {
+    pub(super) fn new(attempt_id: AttemptId, record: &NewRecord<'_>, now: Timestamp) -> Self {
         Self {
             created_at: now,
             expires_at: Some(Timestamp::from_micros(
-                now.as_micros().saturating_add(entry.retention),
+                now.as_micros().saturating_add(record.retention),
             )),
             locked_until: None,
             attempt_id,
-            attempt: entry.attempt,
-            status: entry.status.code(),
+            attempt: record.attempt,
+            status: record.status.code(),
             fingerprint_version: FINGERPRINT_VERSION,
             codec: CODEC_JSON,
-            operation: entry.operation.to_owned(),
-            fingerprint: entry.fingerprint,
-            request: entry.request.map(<[u8]>::to_vec),
-            result: entry.result.map(<[u8]>::to_vec),
-            failure: entry.failure.map(<[u8]>::to_vec),
+            operation: record.operation.to_owned(),
+            fingerprint: record.fingerprint,
+            request: record.request.map(<[u8]>::to_vec),
+            result: record.result.map(<[u8]>::to_vec),
+            failure: record.failure.map(<[u8]>::to_vec),
             on_lapse: OnLapse::Unknown,
         }
     }
@@ -141,10 +141,10 @@ impl MemoryRow {
     }
 
     /// Whether a purge deletes it: a lease (3) and an unknown outcome (4) never expire.
-    pub(super) fn is_purged(&self, spent: Spent, now: Timestamp) -> bool {
-        match spent {
-            Spent::Expired => matches!(self.status, 1 | 2 | 5) && self.has_expired(now),
-            Spent::Unknown(ago) => {
+    pub(super) fn is_purged(&self, purgeable: Purgeable, now: Timestamp) -> bool {
+        match purgeable {
+            Purgeable::Expired => matches!(self.status, 1 | 2 | 5) && self.has_expired(now),
+            Purgeable::Unknown(ago) => {
                 let before = Timestamp::from_micros(now.as_micros().saturating_sub(ago));
                 self.status == 4 && self.locked_until.is_some_and(|until| until <= before)
             }
@@ -152,7 +152,7 @@ impl MemoryRow {
     }
 
     /// Whether a new record may take its place.
-    pub(super) fn is_spent(&self, now: Timestamp) -> bool {
+    pub(super) fn is_reclaimable(&self, now: Timestamp) -> bool {
         self.status == Status::Released.code() || self.has_expired(now)
     }
 }

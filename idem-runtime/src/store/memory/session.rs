@@ -1,12 +1,15 @@
 //! The contract of [`Session`], kept in memory.
 
-use super::connection::{Claim, MemoryConnection, Transaction};
-use super::database::State;
+use super::connection::{MemoryConnection, StagedClaim, Transaction};
+use super::database::MemoryState;
 use super::row::{MemoryKey, MemoryRow};
 use crate::error::Error;
 use crate::fast_check;
 use crate::outcome::Lock;
-use crate::store::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
+use crate::store::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
+    sealed::Sealed,
+};
 
 impl Sealed for MemoryConnection {}
 
@@ -15,62 +18,66 @@ impl Session for MemoryConnection {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
         let mut state = self.database.lock();
         let lock = match &mut self.transaction {
-            Some(transaction) => lock(transaction, &mut state, ask),
+            Some(transaction) => lock(transaction, &mut state, request),
             None => Lock::NoTransaction,
         };
-        look(self.transaction.as_ref(), &state, ask, lock)
+        look(self.transaction.as_ref(), &state, request, lock)
     }
 
-    async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
+    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
         let state = self.database.lock();
-        look(self.transaction.as_ref(), &state, ask, Lock::NotAsked)
+        look(self.transaction.as_ref(), &state, request, Lock::NotAsked)
     }
 
-    async fn verify(&mut self, _: &Held) -> Result<(), Error> {
+    async fn verify(&mut self, _: &HeldClaim) -> Result<(), Error> {
         Ok(())
     }
 
-    async fn mark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, claim: &HeldClaim, may_discard: bool) -> Result<(), Error> {
         let transaction = self.transaction.as_mut().ok_or(Error::TransactionEnded)?;
-        let before = undo.then(|| transaction.staged.clone());
-        transaction.claim(held.ask.attempt_id)?.before = before;
+        let before = may_discard.then(|| transaction.staged.clone());
+        transaction.claim(claim.request.attempt_id)?.before = before;
         Ok(())
     }
 
-    async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
+    async fn release_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        body_writes: BodyWrites,
+    ) -> Result<(), Error> {
         let transaction = self.transaction.as_mut().ok_or(Error::TransactionEnded)?;
-        let before = transaction.claim(held.ask.attempt_id)?.before.take();
-        if let Some(before) = before.filter(|_| undo) {
+        let before = transaction.claim(claim.request.attempt_id)?.before.take();
+        if let Some(before) = before.filter(|_| body_writes == BodyWrites::Discard) {
             transaction.staged = before;
         }
         Ok(())
     }
 
-    async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
+    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
         let transaction = self.transaction.as_mut().ok_or(Error::TransactionEnded)?;
-        let attempt_id = held.ask.attempt_id;
+        let attempt_id = claim.request.attempt_id;
         let key = transaction.claim(attempt_id)?.key.clone();
         let state = self.database.lock();
         let now = state.now();
-        let vacant = match (transaction.sees(&state, &key), entry.replaces) {
+        let vacant = match (transaction.sees(&state, &key), record.replaces) {
             (None, None) => true,
-            (Some(row), Some(spent)) => row.attempt_id == spent && row.is_spent(now),
+            (Some(row), Some(replaced)) => row.attempt_id == replaced && row.is_reclaimable(now),
             (Some(_), None) | (None, Some(_)) => false,
         };
         if !vacant {
-            return Ok(Written::Rival);
+            return Ok(Written::Conflict);
         }
-        let row = MemoryRow::new(attempt_id, entry, now);
+        let row = MemoryRow::new(attempt_id, record, now);
         transaction.stage(&state, key, Some(row));
         Ok(Written::Done)
     }
 
-    async fn release(&mut self, held: Held) -> Result<(), Error> {
+    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
         let transaction = self.transaction.as_mut().ok_or(Error::TransactionEnded)?;
-        let attempt_id = held.ask.attempt_id;
+        let attempt_id = claim.request.attempt_id;
         transaction.claim(attempt_id)?;
         transaction
             .claims
@@ -78,11 +85,11 @@ impl Session for MemoryConnection {
         Ok(())
     }
 
-    async fn purge(&mut self, table: &str, which: Spent, limit: u32) -> Result<u64, Error> {
+    async fn purge(&mut self, table: &str, which: Purgeable, limit: u32) -> Result<u64, Error> {
         let mut state = self.database.lock();
         let now = state.now();
         let own = self.transaction.as_ref().map(|transaction| transaction.id);
-        let mut spent: Vec<_> = state
+        let mut purged: Vec<_> = state
             .rows
             .iter()
             .filter(|(key, row)| key.table == table && row.is_purged(which, now))
@@ -93,10 +100,10 @@ impl Session for MemoryConnection {
             })
             .map(|(key, row)| (row.expires_at.or(row.locked_until), key.clone()))
             .collect();
-        spent.sort_unstable();
-        spent.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let count = spent.len() as u64;
-        for (_, key) in spent {
+        purged.sort_unstable();
+        purged.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let count = purged.len() as u64;
+        for (_, key) in purged {
             if let Some(transaction) = &mut self.transaction {
                 state.locks.insert(key.clone(), transaction.id);
                 transaction.stage(&state, key, None);
@@ -110,8 +117,8 @@ impl Session for MemoryConnection {
 
 /// Asks for the identity's lock; it is held to the end of the transaction, also by a claim given
 /// back.
-fn lock(transaction: &mut Transaction, state: &mut State, ask: &Ask) -> Lock {
-    let key = MemoryKey::of(ask);
+fn lock(transaction: &mut Transaction, state: &mut MemoryState, request: &ClaimRequest) -> Lock {
+    let key = MemoryKey::of(request);
     if transaction.claims.iter().any(|claim| claim.key == key) {
         return Lock::Nested;
     }
@@ -121,9 +128,9 @@ fn lock(transaction: &mut Transaction, state: &mut State, ask: &Ask) -> Lock {
             return Lock::Refused;
         }
     }
-    transaction.claims.push(Claim {
+    transaction.claims.push(StagedClaim {
         key,
-        attempt_id: ask.attempt_id,
+        attempt_id: request.attempt_id,
         before: None,
     });
     Lock::Granted
@@ -131,24 +138,24 @@ fn lock(transaction: &mut Transaction, state: &mut State, ask: &Ask) -> Lock {
 
 pub(super) fn look(
     transaction: Option<&Transaction>,
-    state: &State,
-    ask: &Ask,
+    state: &MemoryState,
+    request: &ClaimRequest,
     lock: Lock,
-) -> Result<Seen, Error> {
-    let key = MemoryKey::of(ask);
+) -> Result<ClaimLookup, Error> {
+    let key = MemoryKey::of(request);
     let row = match transaction {
         Some(transaction) => transaction.sees(state, &key),
         None => state.rows.get(&key).cloned(),
     };
-    Ok(Seen {
+    Ok(ClaimLookup {
         record: row.map(MemoryRow::record).transpose()?,
         lock,
         now: state.now(),
-        place: 0,
+        table_oid: 0,
         snapshot: false,
         verified: true,
         placeholder: false,
         running: None,
-        home: None,
+        database_path: None,
     })
 }

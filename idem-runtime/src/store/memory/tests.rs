@@ -5,15 +5,17 @@ use crate::error::Error;
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::record::Status;
-use crate::store::session::{Ask, Entry, Held, Session as _, Written};
+use crate::store::session::{
+    BodyWrites, ClaimRequest, HeldClaim, NewRecord, Session as _, Written,
+};
 
-fn ask(key: &str) -> Ask {
+fn request(key: &str) -> ClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
-    Ask::new("t", Identity::of_operation("n", Scope::GLOBAL, key))
+    ClaimRequest::new("t", Identity::of_operation("n", Scope::GLOBAL, key))
 }
 
-fn entry() -> Entry<'static> {
-    Entry {
+fn record() -> NewRecord<'static> {
+    NewRecord {
         status: Status::Completed,
         operation: "o",
         fingerprint: None,
@@ -26,9 +28,9 @@ fn entry() -> Entry<'static> {
     }
 }
 
-async fn claim(conn: &mut MemoryConnection, key: &str) -> Held {
-    let ask = ask(key);
-    conn.claim(&ask).await.unwrap().split(ask).1
+async fn claim(conn: &mut MemoryConnection, key: &str) -> HeldClaim {
+    let request = request(key);
+    conn.claim(&request).await.unwrap().split(request).1
 }
 
 #[tokio::test]
@@ -36,8 +38,8 @@ async fn a_connection_dropped_inside_a_transaction_leaves_neither_records_nor_lo
     let database = MemoryDatabase::new();
     let mut conn = database.connect();
     conn.begin().unwrap();
-    let held = claim(&mut conn, "k").await;
-    assert_eq!(conn.write(&held, &entry()).await.unwrap(), Written::Done);
+    let claim = claim(&mut conn, "k").await;
+    assert_eq!(conn.write(&claim, &record()).await.unwrap(), Written::Done);
     assert_eq!(database.lock().locks.len(), 1);
     drop(conn);
     assert!(database.rows().is_empty());
@@ -45,26 +47,29 @@ async fn a_connection_dropped_inside_a_transaction_leaves_neither_records_nor_lo
 }
 
 #[tokio::test]
-async fn at_commit_the_first_record_of_a_key_stands_and_the_rival_loses_everything() {
+async fn at_commit_the_first_record_of_a_key_stands_and_the_competitor_loses_everything() {
     let database = MemoryDatabase::new();
     let mut loser = database.connect();
     loser.begin().unwrap();
     for key in ["k", "other"] {
-        let held = claim(&mut loser, key).await;
-        assert_eq!(loser.write(&held, &entry()).await.unwrap(), Written::Done);
+        let claim = claim(&mut loser, key).await;
+        assert_eq!(loser.write(&claim, &record()).await.unwrap(), Written::Done);
     }
     // The lock would keep a rival away; it is not what the guarantee rests on.
     database.lock().locks.clear();
     let mut winner = database.connect();
     winner.begin().unwrap();
-    let held = claim(&mut winner, "k").await;
-    assert_eq!(winner.write(&held, &entry()).await.unwrap(), Written::Done);
+    let claim = claim(&mut winner, "k").await;
+    assert_eq!(
+        winner.write(&claim, &record()).await.unwrap(),
+        Written::Done
+    );
     winner.commit().unwrap();
     let error = loser.commit().unwrap_err();
     assert!(matches!(error, Error::FreshTransactionNeeded), "{error:?}");
     let rows = database.rows();
     assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0].1.attempt_id, held.ask.attempt_id);
+    assert_eq!(rows[0].1.attempt_id, claim.request.attempt_id);
 }
 
 #[tokio::test]
@@ -73,10 +78,12 @@ async fn what_is_written_after_a_mark_can_be_taken_back_alone() {
     let mut conn = database.connect();
     conn.begin().unwrap();
     let (outer, inner) = (claim(&mut conn, "a").await, claim(&mut conn, "b").await);
-    conn.mark(&outer, true).await.unwrap();
-    conn.write(&inner, &entry()).await.unwrap();
-    conn.unmark(&outer, true).await.unwrap();
-    conn.write(&outer, &entry()).await.unwrap();
+    conn.set_savepoint(&outer, true).await.unwrap();
+    conn.write(&inner, &record()).await.unwrap();
+    conn.release_savepoint(&outer, BodyWrites::Discard)
+        .await
+        .unwrap();
+    conn.write(&outer, &record()).await.unwrap();
     conn.commit().unwrap();
     let keys: Vec<_> = database.rows().into_iter().map(|(at, _)| at.key).collect();
     assert_eq!(keys, ["a"]);

@@ -17,7 +17,7 @@ const IN_TRANSACTION: u16 = 1568;
 const LOCK_NOWAIT: u16 = 3572;
 
 /// What an error of one of the library's own statements means.
-pub(super) fn fold(error: sqlx::Error) -> Error {
+pub(super) fn map_error(error: sqlx::Error) -> Error {
     let Some(number) = number(&error) else {
         return match error {
             sqlx::Error::ColumnDecode { .. }
@@ -50,7 +50,7 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
 }
 
 /// As [`fold`], for a statement that reads or writes the record's table.
-pub(super) fn fold_table(error: sqlx::Error, table: &str) -> Error {
+pub(super) fn table_error(error: sqlx::Error, table: &str) -> Error {
     let table = table.to_owned();
     if is_missing_table(&error) {
         SchemaFault::TableMissing { table }.into()
@@ -60,7 +60,7 @@ pub(super) fn fold_table(error: sqlx::Error, table: &str) -> Error {
         // The engine knows no savepoints.
         SchemaFault::NotTransactional { table }.into()
     } else {
-        fold(error)
+        map_error(error)
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     !matches!(number(error), Some(DEADLOCK | 1020 | 3101))
 }
 
-/// A duplicate of a unique key: of ours, if there is a record then ([`super::met`]).
+/// A duplicate of a unique key: of ours, if there is a record then ([`super::found_reclaimable`]).
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     number(error) == Some(DUPLICATE)
 }
@@ -152,12 +152,12 @@ mod tests {
 
     #[test]
     fn an_error_without_a_number_fails_closed() {
-        let folded = fold(sqlx::Error::PoolTimedOut);
-        assert!(matches!(folded, Error::Unavailable(_)));
-        let folded = fold(sqlx::Error::BeginFailed);
-        assert!(matches!(folded, Error::TransactionEnded));
-        let folded = fold(sqlx::Error::RowNotFound);
-        assert!(matches!(folded, Error::Database(_)));
+        let mapped = map_error(sqlx::Error::PoolTimedOut);
+        assert!(matches!(mapped, Error::Unavailable(_)));
+        let mapped = map_error(sqlx::Error::BeginFailed);
+        assert!(matches!(mapped, Error::TransactionEnded));
+        let mapped = map_error(sqlx::Error::RowNotFound);
+        assert!(matches!(mapped, Error::Database(_)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 use super::super::session::Migrate;
-use super::code::{fold, is_missing_table, is_there};
+use super::code::{is_missing_table, is_there, map_error};
 use super::{rows, sql};
 use crate::error::Error;
 
@@ -19,13 +19,13 @@ impl Migrate for MySqlConnection {
         match rows(self, sql::definition(table)).await {
             Ok(_) => return Ok(()),
             Err(error) if is_missing_table(&error) => {}
-            Err(error) => return Err(fold(error)),
+            Err(error) => return Err(map_error(error)),
         }
         match self.execute(sqlx::raw_sql(AssertSqlSafe(migration))).await {
             Ok(_) => Ok(()),
             // Somebody else creates it at this moment.
             Err(error) if is_there(&error) => Ok(()),
-            Err(error) => Err(fold(error)),
+            Err(error) => Err(map_error(error)),
         }
     }
 }

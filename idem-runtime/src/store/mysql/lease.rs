@@ -15,13 +15,14 @@ use sqlx::{AssertSqlSafe, Executor as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Plan, Terms,
-    Write, decided,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
+    UnknownRecord, Write, decided,
 };
-use super::super::session::{Ask, CommitError, Entry};
-use super::{alone, clock, code, fits, last, met, peek, row, rows, sql};
+use super::super::session::{ClaimRequest, CommitError, NewRecord};
+use super::placeholder::found_reclaimable;
+use super::{alone, clock, code, fits, last, look_up_before_begin, row, rows, sql};
 use crate::error::Error;
-use crate::outcome::{Decision, Sighting};
+use crate::outcome::{Decision, Lookup};
 use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::record::AttemptId;
 
@@ -29,26 +30,33 @@ use crate::record::AttemptId;
 const AT_ONCE: usize = 500;
 
 impl LeaseSession for MySqlConnection {
-    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+    async fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
         check(self)?;
-        let seen = match peek(self, ask).await {
-            Ok(Some(seen)) => seen,
+        let found = match look_up_before_begin(self, request).await {
+            Ok(Some(found)) => found,
             Ok(None) => return Err(CommitError::RolledBack(Error::AlreadyInTransaction)),
             Err(error) => return Err(CommitError::RolledBack(error)),
         };
-        let sighting = Sighting {
-            record: seen.record.clone(),
-            lock: seen.lock,
-            now: seen.now,
+        let lookup = Lookup {
+            record: found.record.clone(),
+            lock: found.lock,
+            now: found.now,
         };
-        if let Plan::Answer(leased) = terms.plan(sighting) {
+        if let Plan::Answer(leased) = lease_request.plan(lookup) {
             return Ok(leased);
         }
         let mut tx = begin(self).await?;
         // Where the table was seen: whoever verifies it need not ask again.
-        let mut placed = ask.clone();
-        placed.home.name.clone_from(&seen.home);
-        let done = decided(&mut *tx, seen, &placed, terms).await;
+        let mut placed_request = request.clone();
+        placed_request
+            .pool_traits
+            .database_path
+            .clone_from(&found.database_path);
+        let done = decided(&mut *tx, found, &placed_request, lease_request).await;
         match end(tx, done).await {
             Err(CommitError::RolledBack(refusal @ Error::InFlight { .. })) => {
                 Ok(Leased::Decided(Decision::Refuse(refusal)))
@@ -57,10 +65,14 @@ impl LeaseSession for MySqlConnection {
         }
     }
 
-    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, CommitError> {
         check(self)?;
         let mut tx = begin(self).await?;
-        let done = tx.update(ask, write).await;
+        let done = tx.update_row(request, write).await;
         end(tx, done.map(|done| (done, done))).await
     }
 
@@ -85,18 +97,18 @@ impl LeaseSession for MySqlConnection {
         let statement = sql::lapse(overdue, now);
         let done = run(&mut tx, statement)
             .await
-            .map_err(|error| code::fold_table(error, overdue.table));
+            .map_err(|error| code::table_error(error, overdue.table));
         end(tx, done.map(|lapsed| (lapsed, lapsed > 0))).await
     }
 
-    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         let found = alone(self, sql::unknown(page))
             .await
-            .map_err(|error| code::fold_table(error, page.table))?;
+            .map_err(|error| code::table_error(error, page.table))?;
         let mut listed = Vec::with_capacity(found.len());
         for found in found {
             if let Some(record) = row::record(&found)? {
-                listed.push(Listed {
+                listed.push(UnknownRecord {
                     scope: row::text(&found, "scope")?,
                     key: row::text(&found, "key")?,
                     record,
@@ -109,39 +121,43 @@ impl LeaseSession for MySqlConnection {
     async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
         let found = alone(self, sql::count_unknown(table, namespace))
             .await
-            .map_err(|error| code::fold_table(error, table))?;
-        let found: i64 = last(found)?.try_get("found").map_err(code::fold)?;
+            .map_err(|error| code::table_error(error, table))?;
+        let found: i64 = last(found)?.try_get("found").map_err(code::map_error)?;
         Ok(found.unsigned_abs())
     }
 }
 
 impl LeaseStatements for MySqlConnection {
-    async fn put(
+    async fn upsert(
         &mut self,
-        ask: &Ask,
-        entry: &Entry<'_>,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
     ) -> Result<bool, Error> {
-        match run(self, sql::put(ask, entry, take_over, lease)).await {
+        match run(self, sql::upsert(request, record, take_over, lease)).await {
             Ok(1) => Ok(true),
-            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
             // An UPDATE leaves the key as it is.
-            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
-                met(self, ask, error).await.map(|_| false)
+            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+                found_reclaimable(self, request, error).await.map(|_| false)
             }
             Err(error) if code::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),
-            Err(error) => Err(code::fold_table(error, &ask.table)),
+            Err(error) => Err(code::table_error(error, &request.table)),
         }
     }
 
-    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
-        match run(self, sql::alter(ask, write)).await {
+    async fn update_row(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, Error> {
+        match run(self, sql::update(request, write)).await {
             Ok(changed) => Ok(changed == 1),
-            Err(error) => Err(code::fold_table(error, &ask.table)),
+            Err(error) => Err(code::table_error(error, &request.table)),
         }
     }
 }
@@ -162,7 +178,7 @@ async fn extend(
     if !free.is_empty() {
         run(tx, sql::extend(table, &free))
             .await
-            .map_err(|error| code::fold_table(error, table))?;
+            .map_err(|error| code::table_error(error, table))?;
     }
     let missing = extended.missing(due);
     if !missing.is_empty() {
@@ -178,13 +194,13 @@ async fn ids(
 ) -> Result<HashSet<AttemptId>, Error> {
     let found = rows(tx, statement)
         .await
-        .map_err(|error| code::fold_table(error, table))?;
+        .map_err(|error| code::table_error(error, table))?;
     let id = |row: &MySqlRow| row.try_get("attempt_id").map(AttemptId::from_uuid);
     found
         .iter()
         .map(id)
         .collect::<Result<_, _>>()
-        .map_err(code::fold)
+        .map_err(code::map_error)
 }
 
 /// Sends one statement; how many rows it met.
@@ -219,7 +235,7 @@ async fn end<T>(
         Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
             let ended = MySql::roll_back(tx).await;
-            ended.map_err(|error| CommitError::RolledBack(code::fold(error)))?;
+            ended.map_err(|error| CommitError::RolledBack(code::map_error(error)))?;
             Ok(answer)
         }
         Err(error) => {

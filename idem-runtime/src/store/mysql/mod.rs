@@ -23,19 +23,24 @@
 
 mod code;
 mod create;
+mod in_sync;
 mod lease;
+mod placeholder;
 mod purge;
 mod row;
 pub(crate) mod sql;
-mod step;
 mod unit;
 mod verify;
 
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
+use self::placeholder::{insert, withdraw};
 use self::row::Look;
-use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
+use super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
+    sealed::Sealed,
+};
 use crate::error::{Error, SchemaFinding};
 use crate::outcome::Lock;
 use crate::policy::DEFAULT_RETRY_AFTER;
@@ -48,47 +53,47 @@ impl Session for MySqlConnection {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
         // First, whether what is written now is held back until a COMMIT: the driver need not know
         // of a transaction, nor need one be there that it knows of.
         if !self.has_transaction()
-            && let Some(seen) = peek(self, ask).await?
+            && let Some(found) = look_up_before_begin(self, request).await?
         {
-            let lock = match seen.lock {
+            let lock = match found.lock {
                 Lock::NotAsked => Lock::NoTransaction,
                 other => other,
             };
-            return Ok(Seen { lock, ..seen });
+            return Ok(ClaimLookup { lock, ..found });
         }
         // And a mere look: an INSERT that fails for a record that is there would lock the gap
         // before it too.
-        let statements = format!("{}; {}", sql::PROVE, sql::look_up(ask));
+        let statements = format!("{}; {}", sql::CHECK_TRANSACTION, sql::look_up(request));
         let look = match rows(self, statements).await {
             Ok(rows) => Look::at(last(rows)?)?,
             Err(error) if code::is_no_savepoint(&error) => {
-                return Ok(Seen {
+                return Ok(ClaimLookup {
                     lock: Lock::NoTransaction,
                     ..refused()
                 });
             }
-            Err(error) => return Err(code::fold_table(error, &ask.table)),
+            Err(error) => return Err(code::table_error(error, &request.table)),
         };
         row::stands(&look.row)?;
         if look.is_own_claim()? {
-            return Ok(Seen {
+            return Ok(ClaimLookup {
                 lock: Lock::Nested,
                 ..refused()
             });
         }
         let claimed = if look.is_there()? {
-            newest(self, ask).await
+            newest(self, request).await
         } else {
-            insert(self, ask).await
+            insert(self, request).await
         };
         match claimed {
             Err(Error::Busy(error)) if code::is_locked(error.as_sqlx()) => {
                 // `innodb_rollback_on_timeout` takes more than the statement.
-                match self.execute(sql::PROVE).await {
+                match self.execute(sql::CHECK_TRANSACTION).await {
                     Ok(_) => Ok(refused()),
                     Err(_) => Err(Error::TransactionLost(error)),
                 }
@@ -97,106 +102,114 @@ impl Session for MySqlConnection {
         }
     }
 
-    async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
-        let look = match alone(self, sql::look_up(ask)).await {
+    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+        let look = match alone(self, sql::look_up(request)).await {
             Ok(rows) => Look::at(last(rows)?)?,
-            Err(error) => return Err(code::fold_table(error, &ask.table)),
+            Err(error) => return Err(code::table_error(error, &request.table)),
         };
         if look.is_own_claim()? {
-            return Ok(Seen {
+            return Ok(ClaimLookup {
                 lock: Lock::NotAsked,
                 now: look.now,
                 ..refused()
             });
         }
-        seen(&look)
+        read_lookup(&look)
     }
 
-    async fn verify(&mut self, held: &Held) -> Result<(), Error> {
-        let place = held.ask.home.name.as_deref();
-        verify::table(self, &held.ask.table, place).await
+    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
+        let database_path = claim.request.pool_traits.database_path.as_deref();
+        verify::table(self, &claim.request.table, database_path).await
     }
 
-    async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
-        verify::findings(self, &held.ask.table).await
+    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &claim.request.table).await
     }
 
-    async fn mark(&mut self, held: &Held, _: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, claim: &HeldClaim, _: bool) -> Result<(), Error> {
         // Claiming has set the savepoint, unless it only read: a spent record is ours to replace
         // once its row is.
-        if held.placeholder || held.ask.met {
+        if claim.placeholder || claim.request.found_reclaimable {
             return Ok(());
         }
-        match rows(self, sql::take(&held.ask)).await {
+        match rows(self, sql::take_row(&claim.request)).await {
             Ok(rows) => row::stands(&last(rows)?),
             Err(error) if code::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),
-            Err(error) => Err(code::fold_table(error, &held.ask.table)),
+            Err(error) => Err(code::table_error(error, &claim.request.table)),
         }
     }
 
-    async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        match step::send(self, &sql::unmark(&held.ask, undo)).await {
+    async fn release_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        body_writes: BodyWrites,
+    ) -> Result<(), Error> {
+        match in_sync::send(self, &sql::release_savepoint(&claim.request, body_writes)).await {
             Ok(()) => Ok(()),
-            Err(error) if step::is_lost(&error) => Err(Error::StatementUnfinished(error.into())),
+            Err(error) if in_sync::is_lost(&error) => Err(Error::StatementUnfinished(error.into())),
             // What a body commits leaves its claim for all to see. If that is gone too, everything was
             // rolled back: by a deadlock, by habit, that the body took for a failure of its own.
-            Err(error) if undo && code::is_no_savepoint(&error) && held.placeholder => {
-                let left = look(self, &held.ask, sql::look_up(&held.ask)).await?;
-                if left.is_claim_of(&held.ask)? {
+            Err(error)
+                if body_writes == BodyWrites::Discard
+                    && code::is_no_savepoint(&error)
+                    && claim.placeholder =>
+            {
+                let left = look(self, &claim.request, sql::look_up(&claim.request)).await?;
+                if left.is_claim_of(&claim.request)? {
                     Err(Error::TransactionEnded)
                 } else {
                     Err(Error::TransactionLost(error.into()))
                 }
             }
-            Err(error) => Err(code::fold(error)),
+            Err(error) => Err(code::map_error(error)),
         }
     }
 
-    async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
-        let rows = match rows(self, sql::write(&held.ask, entry)).await {
+    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+        let rows = match rows(self, sql::write(&claim.request, record)).await {
             Ok(rows) => rows,
             Err(error) if code::is_missing(&error) => {
                 // The table is not where it was: the body moved to another database, or dropped it. Or a
                 // trigger's own is missing, and the claim is still there.
-                let left = look(self, &held.ask, sql::look_up(&held.ask)).await;
-                return match left.map(|left| left.is_claim_of(&held.ask)) {
+                let left = look(self, &claim.request, sql::look_up(&claim.request)).await;
+                return match left.map(|left| left.is_claim_of(&claim.request)) {
                     Ok(Ok(true)) => Err(Error::Database(error.into())),
                     _ => Err(Error::TransactionEnded),
                 };
             }
-            Err(error) => return Err(code::fold(error)),
+            Err(error) => return Err(code::map_error(error)),
         };
         // Nor is the row that this transaction holds.
         let Some(row) = rows.last() else {
             return Err(Error::TransactionEnded);
         };
-        let says = |column: &str| row.try_get::<i64, _>(column).map_err(code::fold);
+        let says = |column: &str| row.try_get::<i64, _>(column).map_err(code::map_error);
         match (says("ours")?, says("whole")?) {
             (_, 1) => Ok(Written::Done),
             (1, _) => Err(Error::RecordNotWritten),
-            _ => Ok(Written::Rival),
+            _ => Ok(Written::Conflict),
         }
     }
 
-    async fn release(&mut self, held: Held) -> Result<(), Error> {
-        self.unmark(&held, false).await?;
-        if !held.placeholder {
+    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+        self.release_savepoint(&claim, BodyWrites::Keep).await?;
+        if !claim.placeholder {
             return Ok(());
         }
-        match withdraw(self, &held.ask).await? {
+        match withdraw(self, &claim.request).await? {
             1 => Ok(()),
             _ => Err(Error::TransactionEnded),
         }
     }
 
-    async fn withdraw(&mut self, ask: &Ask) -> Result<(), Error> {
-        withdraw(self, ask).await.map(drop)
+    async fn withdraw(&mut self, request: &ClaimRequest) -> Result<(), Error> {
+        withdraw(self, request).await.map(drop)
     }
 
-    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
-        purge::batch(self, table, spent, limit).await
+    async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, purgeable, limit).await
     }
 }
 
@@ -224,7 +237,7 @@ async fn alone(conn: &mut MySqlConnection, text: String) -> Result<Vec<MySqlRow>
 
 /// The server's clock.
 async fn clock(conn: &mut MySqlConnection) -> Result<Timestamp, Error> {
-    let shown = rows(conn, sql::clock()).await.map_err(code::fold)?;
+    let shown = rows(conn, sql::clock()).await.map_err(code::map_error)?;
     super::row::timestamp(&last(shown)?, "now")
 }
 
@@ -255,23 +268,30 @@ fn last(rows: Vec<MySqlRow>) -> Result<MySqlRow, Error> {
     row.ok_or_else(|| Error::Database(sqlx::Error::RowNotFound.into()))
 }
 
-async fn look(conn: &mut MySqlConnection, ask: &Ask, text: String) -> Result<Look, Error> {
+async fn look(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+    text: String,
+) -> Result<Look, Error> {
     match rows(conn, text).await {
         Ok(rows) => Look::at(last(rows)?),
-        Err(error) => Err(code::fold_table(error, &ask.table)),
+        Err(error) => Err(code::table_error(error, &request.table)),
     }
 }
 
 /// The look outside any transaction; `None` if one is open.
-async fn peek(conn: &mut MySqlConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
-    let error = match rows(conn, sql::peek(ask)).await {
-        Ok(rows) => return seen(&Look::at(last(rows)?)?).map(Some),
+async fn look_up_before_begin(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+) -> Result<Option<ClaimLookup>, Error> {
+    let error = match rows(conn, sql::look_up_before_begin(request)).await {
+        Ok(rows) => return read_lookup(&Look::at(last(rows)?)?).map(Some),
         Err(error) if code::is_in_transaction(&error) => return Ok(None),
         Err(error) => error,
     };
     // The rest of the message was not run: the isolation still waits for the next transaction, and
     // where autocommit is off one is open.
-    conn.execute(sql::END).await.map_err(code::fold)?;
+    conn.execute(sql::END).await.map_err(code::map_error)?;
     if code::is_locked(&error) {
         return Ok(Some(refused()));
     }
@@ -279,108 +299,37 @@ async fn peek(conn: &mut MySqlConnection, ask: &Ask) -> Result<Option<Seen>, Err
         // Somebody's LOCK TABLES: beginning a transaction ends it.
         return Ok(None);
     }
-    Err(code::fold_table(error, &ask.table))
+    Err(code::table_error(error, &request.table))
 }
 
 /// The newest record of an identity that has one, by a locking read of that row alone.
-async fn newest(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
-    seen(&look(conn, ask, sql::look_shared(ask)).await?)
-}
-
-/// The claim: puts the placeholder where no record is. Of a record that is there, what it says.
-async fn insert(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
-    match rows(conn, sql::claim(ask)).await {
-        Ok(rows) => Ok(Seen {
-            placeholder: true,
-            ..claimed(ask, &rows)?
-        }),
-        Err(error) if code::is_conflict(&error) => met(conn, ask, error).await,
-        Err(error) => {
-            let error = if code::is_missing(&error) {
-                // A trigger's own, if the table is there.
-                Error::Database(error.into())
-            } else {
-                code::fold_table(error, &ask.table)
-            };
-            Err(verify::why(conn, &ask.table, error).await)
-        }
-    }
-}
-
-/// The record that an INSERT has met, which has locked it thereby; the error if there is none: the duplicate
-/// is of a table that a trigger writes.
-async fn met(conn: &mut MySqlConnection, ask: &Ask, error: sqlx::Error) -> Result<Seen, Error> {
-    let seen = newest(conn, ask).await?;
-    if seen.record.is_none() {
-        return Err(code::fold(error));
-    }
-    Ok(seen)
-}
-
-/// The claim of an identity whose spent record has been seen: takes its row.
-async fn take(conn: &mut MySqlConnection, ask: &Ask) -> Result<Seen, Error> {
-    let rows = rows(conn, sql::take(ask))
-        .await
-        .map_err(|error| code::fold_table(error, &ask.table))?;
-    let record = match rows.first() {
-        Some(row) => row::record(row)?,
-        None => None,
-    };
-    if record.is_none() {
-        // Purged since it was seen.
-        return Err(Error::Busy(sqlx::Error::RowNotFound.into()));
-    }
-    Ok(Seen {
-        record,
-        ..claimed(ask, &rows)?
-    })
-}
-
-/// What the facts behind a claim say: the table's definition, the clock, and that it stands.
-fn claimed(ask: &Ask, rows: &[MySqlRow]) -> Result<Seen, Error> {
-    let [.., definition, facts] = rows else {
-        return Err(Error::Database(sqlx::Error::RowNotFound.into()));
-    };
-    row::stands(facts)?;
-    Ok(Seen {
-        lock: Lock::Granted,
-        now: row::clock(facts)?,
-        verified: verify::is_known(&ask.table, &verify::text(definition), &verify::place(facts)),
-        ..refused()
-    })
+async fn newest(conn: &mut MySqlConnection, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    read_lookup(&look(conn, request, sql::look_shared(request)).await?)
 }
 
 /// What a look comes to.
-fn seen(look: &Look) -> Result<Seen, Error> {
-    Ok(Seen {
+fn read_lookup(look: &Look) -> Result<ClaimLookup, Error> {
+    Ok(ClaimLookup {
         record: row::record(&look.row)?,
         lock: Lock::NotAsked,
         now: look.now,
-        home: Some(verify::place(&look.row)),
+        database_path: Some(verify::database_path(&look.row)),
         ..refused()
     })
 }
 
 /// Nothing seen: another has the lock.
-fn refused() -> Seen {
-    Seen {
+fn refused() -> ClaimLookup {
+    ClaimLookup {
         record: None,
         lock: Lock::Refused,
         now: Timestamp::from_micros(0),
-        place: 0,
+        table_oid: 0,
         // No rival can have won between a snapshot and the claim: its record would be met.
         snapshot: false,
         verified: false,
         placeholder: false,
         running: None,
-        home: None,
+        database_path: None,
     }
-}
-
-async fn withdraw(conn: &mut MySqlConnection, ask: &Ask) -> Result<u64, Error> {
-    let done = conn
-        .execute(sqlx::raw_sql(AssertSqlSafe(sql::withdraw(ask))))
-        .await
-        .map_err(code::fold)?;
-    Ok(done.rows_affected())
 }

@@ -4,7 +4,7 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::row;
-use super::super::session::Spent;
+use super::super::session::Purgeable;
 use super::{clock, code, last, rows, sql};
 use crate::error::Error;
 
@@ -12,10 +12,10 @@ use crate::error::Error;
 pub(super) async fn batch(
     conn: &mut MySqlConnection,
     table: &str,
-    spent: Spent,
+    purgeable: Purgeable,
     limit: u32,
 ) -> Result<u64, Error> {
-    let text = sql::purge(table, spent, limit, clock(conn).await?);
+    let text = sql::purge(table, purgeable, limit, clock(conn).await?);
     if !conn.is_in_transaction() {
         match run(conn, table, sql::alone(&text)).await {
             Err(Error::AlreadyInTransaction) => {}
@@ -33,7 +33,7 @@ pub(super) async fn batch(
 pub(super) async fn leading(
     conn: &mut MySqlConnection,
     table: &str,
-    spent: Spent,
+    purgeable: Purgeable,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
     // At most 64 characters; the name covers the database as well.
@@ -46,11 +46,11 @@ pub(super) async fn leading(
         ),
     )
     .await
-    .map_err(code::fold)?;
+    .map_err(code::map_error)?;
     let leads = match lead.first() {
         Some(row) => row
             .try_get::<Option<i64>, _>("lead")
-            .map_err(code::fold)?
+            .map_err(code::map_error)?
             .unwrap_or(0),
         None => 0,
     };
@@ -62,7 +62,7 @@ pub(super) async fn leading(
     let statements = format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
          COMMIT AND NO CHAIN NO RELEASE",
-        sql::purge(table, spent, limit, now)
+        sql::purge(table, purgeable, limit, now)
     );
     let deleted = match run(conn, table, statements).await {
         Ok(deleted) => Some(deleted),
@@ -72,7 +72,7 @@ pub(super) async fn leading(
     };
     rows(conn, format!("DO RELEASE_LOCK({name})"))
         .await
-        .map_err(code::fold)?;
+        .map_err(code::map_error)?;
     Ok(deleted)
 }
 
@@ -80,6 +80,6 @@ async fn run(conn: &mut MySqlConnection, table: &str, text: String) -> Result<u6
     let done = conn
         .execute(sqlx::raw_sql(AssertSqlSafe(text)))
         .await
-        .map_err(|error| code::fold_table(error, table))?;
+        .map_err(|error| code::table_error(error, table))?;
     Ok(done.rows_affected())
 }

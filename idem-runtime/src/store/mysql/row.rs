@@ -5,8 +5,8 @@ use sqlx::mysql::MySqlRow;
 use uuid::Uuid;
 
 use super::super::row;
-use super::super::session::Ask;
-use super::code::fold;
+use super::super::session::ClaimRequest;
+use super::code::map_error;
 use super::unit;
 use crate::error::Error;
 use crate::record::{Record, Timestamp};
@@ -18,8 +18,8 @@ pub(super) fn record(row: &MySqlRow) -> Result<Option<Record>, Error> {
 
 /// A column of bytes that are UTF-8.
 pub(super) fn text(row: &MySqlRow, column: &str) -> Result<String, Error> {
-    let bytes = row.try_get::<Vec<u8>, _>(column).map_err(fold)?;
-    String::from_utf8(bytes).map_err(|error| fold(sqlx::Error::Decode(error.into())))
+    let bytes = row.try_get::<Vec<u8>, _>(column).map_err(map_error)?;
+    String::from_utf8(bytes).map_err(|error| map_error(sqlx::Error::Decode(error.into())))
 }
 
 /// What a look shows.
@@ -31,7 +31,7 @@ pub(super) struct Look {
 impl Look {
     /// Refuses a server that takes no writes: it may answer from an older state.
     pub(super) fn at(row: MySqlRow) -> Result<Self, Error> {
-        if row.try_get::<i64, _>("chains").map_err(fold)? != 0 {
+        if row.try_get::<i64, _>("chains").map_err(map_error)? != 0 {
             unit::restore_from_now_on();
         }
         Ok(Self {
@@ -42,24 +42,33 @@ impl Look {
 
     /// Whether there is a row for the identity at all.
     pub(super) fn is_there(&self) -> Result<bool, Error> {
-        let status = self.row.try_get::<Option<i16>, _>("status").map_err(fold)?;
+        let status = self
+            .row
+            .try_get::<Option<i16>, _>("status")
+            .map_err(map_error)?;
         Ok(status.is_some())
     }
 
     /// Whether it is a claim of this very session's.
     pub(super) fn is_own_claim(&self) -> Result<bool, Error> {
-        let status = self.row.try_get::<Option<i16>, _>("status").map_err(fold)?;
-        Ok(status == Some(CLAIM) && self.row.try_get::<i64, _>("own").map_err(fold)? == 1)
+        let status = self
+            .row
+            .try_get::<Option<i16>, _>("status")
+            .map_err(map_error)?;
+        Ok(status == Some(CLAIM) && self.row.try_get::<i64, _>("own").map_err(map_error)? == 1)
     }
 
     /// Whether it is the claim of this very attempt.
-    pub(super) fn is_claim_of(&self, ask: &Ask) -> Result<bool, Error> {
-        let status = self.row.try_get::<Option<i16>, _>("status").map_err(fold)?;
+    pub(super) fn is_claim_of(&self, request: &ClaimRequest) -> Result<bool, Error> {
+        let status = self
+            .row
+            .try_get::<Option<i16>, _>("status")
+            .map_err(map_error)?;
         let attempt = self
             .row
             .try_get::<Option<Uuid>, _>("attempt_id")
-            .map_err(fold)?;
-        Ok(status == Some(CLAIM) && attempt == Some(ask.attempt_id.as_uuid()))
+            .map_err(map_error)?;
+        Ok(status == Some(CLAIM) && attempt == Some(request.attempt_id.as_uuid()))
     }
 }
 
@@ -68,17 +77,17 @@ const CLAIM: i16 = 0;
 
 /// Refuses to go on where the server has rolled the transaction back and reported success.
 pub(super) fn stands(row: &MySqlRow) -> Result<(), Error> {
-    if row.try_get::<i64, _>("open").map_err(fold)? != 0 {
+    if row.try_get::<i64, _>("open").map_err(map_error)? != 0 {
         return Ok(());
     }
-    let told = "the server rolled the transaction back and reported no error";
-    let error = sqlx::Error::Protocol(told.to_owned());
+    let message = "the server rolled the transaction back and reported no error";
+    let error = sqlx::Error::Protocol(message.to_owned());
     Err(Error::TransactionLost(error.into()))
 }
 
 /// The server's clock, if it is a server that takes writes.
 pub(super) fn clock(row: &MySqlRow) -> Result<Timestamp, Error> {
-    if row.try_get::<i64, _>("read_only").map_err(fold)? != 0 {
+    if row.try_get::<i64, _>("read_only").map_err(map_error)? != 0 {
         let error = sqlx::Error::Protocol("the server's read_only is on".to_owned());
         return Err(Error::ReadOnly(error.into()));
     }

@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 mod lease;
 
-pub(super) use self::lease::{alter, count_unknown, extend, held, lapse, put, unknown};
-use super::super::session::{Ask, Entry, Spent};
+pub(super) use self::lease::{count_unknown, extend, held, lapse, unknown, update, upsert};
+use super::super::session::{BodyWrites, ClaimRequest, NewRecord, Purgeable};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::identity::Identity;
@@ -32,7 +32,8 @@ pub(super) fn clock() -> String {
 }
 
 /// Where a table named without a database is looked for.
-const PLACE: &str = "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS place";
+const DATABASE_PATH: &str =
+    "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS database_path";
 
 /// When a claim and a lease expire: never.
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
@@ -90,8 +91,8 @@ pub(super) fn alone(text: &str) -> String {
 pub(super) const NOTHING: &str = "DO 0";
 
 /// Fails outside a transaction: no savepoint is kept there. Its name begins otherwise than an attempt's
-/// (`Ask::savepoint`).
-pub(super) const PROVE: &str = "SAVEPOINT here_idem; RELEASE SAVEPOINT here_idem";
+/// (`ClaimRequest::savepoint`).
+pub(super) const CHECK_TRANSACTION: &str = "SAVEPOINT here_idem; RELEASE SAVEPOINT here_idem";
 
 /// How a locking read asks not to wait.
 enum Wait {
@@ -118,66 +119,66 @@ impl Wait {
 /// Under READ COMMITTED, or it would lock the gap where no record is, and be in the way of other
 /// keys. The first statement fails inside a transaction. The last ends what the read has begun
 /// where autocommit is off.
-pub(super) fn peek(ask: &Ask) -> String {
+pub(super) fn look_up_before_begin(request: &ClaimRequest) -> String {
     format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {}; {END}",
-        look_locking(ask, Wait::Shared)
+        look_locking(request, Wait::Shared)
     )
 }
 
 /// A mere look: waits for nobody and locks nothing.
-pub(super) fn look_up(ask: &Ask) -> String {
-    look(ask, "")
+pub(super) fn look_up(request: &ClaimRequest) -> String {
+    look(request, "")
 }
 
 /// The newest record, held as it is until the transaction ends.
-pub(super) fn look_shared(ask: &Ask) -> String {
-    look_locking(ask, Wait::Shared)
+pub(super) fn look_shared(request: &ClaimRequest) -> String {
+    look_locking(request, Wait::Shared)
 }
 
 /// The newest record, ours to replace until the transaction ends; and the savepoint before the
 /// body.
-pub(super) fn take(ask: &Ask) -> String {
+pub(super) fn take_row(request: &ClaimRequest) -> String {
     format!(
         "{}; SAVEPOINT {}; {}",
-        look_locking(ask, Wait::Exclusive),
-        ask.savepoint(),
-        facts(&ask.table)
+        look_locking(request, Wait::Exclusive),
+        request.savepoint_name(),
+        facts(&request.table)
     )
 }
 
-fn look_locking(ask: &Ask, wait: Wait) -> String {
-    look(ask, wait.clause())
+fn look_locking(request: &ClaimRequest, wait: Wait) -> String {
+    look(request, wait.clause())
 }
 
 /// One row always: the clock, and the record's columns or nulls.
-fn look(ask: &Ask, lock: &str) -> String {
+fn look(request: &ClaimRequest, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {PLACE}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
+        "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {DATABASE_PATH}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
          LIMIT 1 {lock}",
-        ask.table,
-        is_it("r.", &ask.identity)
+        request.table,
+        is_it("r.", &request.identity)
     )
 }
 
 /// The placeholder, whose row lock is the claim, without waiting for a rival's; and the savepoint
 /// before the body. MySQL knows no INSERT that does not wait.
-pub(super) fn claim(ask: &Ask) -> String {
-    let identity = &ask.identity;
+pub(super) fn claim(request: &ClaimRequest) -> String {
+    let identity = &request.identity;
     format!(
         "{}INSERT INTO {} (created_at, expires_at, session_id, attempt_id, attempt, status, \
          fingerprint_version, codec, namespace, scope, `key`, operation) \
          VALUES ({NOW}, {}, CONNECTION_ID(), {}, 1, 0, {FINGERPRINT_VERSION}, {CODEC_JSON}, {}, {}, {}, x''); \
          SAVEPOINT {}; {}",
         at_once(),
-        ask.table,
+        request.table,
         NEVER.as_micros(),
-        attempt(ask),
+        attempt(request),
         bytes(identity.namespace().as_bytes()),
         bytes(identity.scope().as_str().as_bytes()),
         bytes(identity.key().as_str().as_bytes()),
-        ask.savepoint(),
-        facts(&ask.table)
+        request.savepoint_name(),
+        facts(&request.table)
     )
 }
 
@@ -185,7 +186,7 @@ pub(super) fn claim(ask: &Ask) -> String {
 /// rows. After the savepoint, which may hide that it does not.
 pub(super) fn facts(table: &str) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {PLACE} LIMIT 1",
+        "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {DATABASE_PATH} LIMIT 1",
         definition(table)
     )
 }
@@ -198,10 +199,10 @@ pub(super) fn definition(table: &str) -> String {
     )
 }
 
-/// Fails if the savepoint is gone; with `undo`, takes back what was written since.
-pub(super) fn unmark(ask: &Ask, undo: bool) -> String {
-    let savepoint = ask.savepoint();
-    let back = if undo {
+/// Fails if the savepoint is gone; with `body_writes`, takes back what was written since.
+pub(super) fn release_savepoint(request: &ClaimRequest, body_writes: BodyWrites) -> String {
+    let savepoint = request.savepoint_name();
+    let back = if body_writes == BodyWrites::Discard {
         format!("ROLLBACK TO SAVEPOINT {savepoint}; ")
     } else {
         String::new()
@@ -212,20 +213,20 @@ pub(super) fn unmark(ask: &Ask, undo: bool) -> String {
 /// The record, in place of the placeholder or of the spent record seen; and whether it now stands
 /// there, whole. A trigger may change what is written, and a session that is not strict cuts what
 /// is too long.
-pub(super) fn write(ask: &Ask, entry: &Entry<'_>) -> String {
-    let was = match entry.replaces {
-        None => format!("status = 0 AND attempt_id = {}", attempt(ask)),
-        Some(spent) => format!(
-            "attempt_id = x'{spent}' AND (status = 5 OR (status IN (1, 2) AND expires_at <= {NOW}))"
+pub(super) fn write(request: &ClaimRequest, record: &NewRecord<'_>) -> String {
+    let was = match record.replaces {
+        None => format!("status = 0 AND attempt_id = {}", attempt(request)),
+        Some(replaced) => format!(
+            "attempt_id = x'{replaced}' AND (status = 5 OR (status IN (1, 2) AND expires_at <= {NOW}))"
         ),
     };
-    let status = entry.status.code();
-    let this = is_it("", &ask.identity);
+    let status = record.status.code();
+    let this = is_it("", &request.identity);
     let digest = |payload: Option<&[u8]>| match payload {
         None => "NULL".to_owned(),
         Some(payload) => format!("'{}'", hex::lower(&Sha256::digest(payload))),
     };
-    let (operation, fingerprint) = (bytes(entry.operation.as_bytes()), value(hash(entry)));
+    let (operation, fingerprint) = (bytes(record.operation.as_bytes()), value(hash(record)));
     format!(
         "UPDATE {table} SET created_at = {NOW}, expires_at = {NOW} + {}, locked_until = NULL, session_id = NULL, \
          attempt_id = {id}, attempt = {}, status = {status}, fingerprint_version = {FINGERPRINT_VERSION}, \
@@ -235,26 +236,26 @@ pub(super) fn write(ask: &Ask, entry: &Entry<'_>) -> String {
          AND operation = {operation} AND fingerprint <=> {fingerprint} AND sha2(request, 256) <=> {} \
          AND sha2(result, 256) <=> {} AND sha2(failure, 256) <=> {}) AS whole \
          FROM {table} WHERE {this} LIMIT 1",
-        entry.retention,
-        entry.attempt,
-        value(entry.request),
-        value(entry.result),
-        value(entry.failure),
-        digest(entry.request),
-        digest(entry.result),
-        digest(entry.failure),
-        table = ask.table,
-        id = attempt(ask),
+        record.retention,
+        record.attempt,
+        value(record.request),
+        value(record.result),
+        value(record.failure),
+        digest(record.request),
+        digest(record.result),
+        digest(record.failure),
+        table = request.table,
+        id = attempt(request),
     )
 }
 
 /// Takes this attempt's placeholder away.
-pub(super) fn withdraw(ask: &Ask) -> String {
+pub(super) fn withdraw(request: &ClaimRequest) -> String {
     format!(
         "DELETE FROM {} WHERE {} AND status = 0 AND attempt_id = {}",
-        ask.table,
-        is_it("", &ask.identity),
-        attempt(ask)
+        request.table,
+        is_it("", &request.identity),
+        attempt(request)
     )
 }
 
@@ -267,25 +268,25 @@ fn at_once() -> &'static str {
     }
 }
 
-fn hash<'e>(entry: &'e Entry<'_>) -> Option<&'e [u8]> {
-    let fingerprint = entry.fingerprint.as_ref();
+fn hash<'e>(record: &'e NewRecord<'_>) -> Option<&'e [u8]> {
+    let fingerprint = record.fingerprint.as_ref();
     fingerprint.map(|hash| hash.as_bytes().as_slice())
 }
 
 /// One batch of what is spent; leases are not touched, and locked rows are passed over. The joined order
 /// is fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size`
 /// are about other statements.
-pub(super) fn purge(table: &str, spent: Spent, limit: u32, now: Timestamp) -> String {
-    let (statuses, column, ago) = match spent {
-        Spent::Expired => ("1, 2, 5", "expires_at", 0),
-        Spent::Unknown(ago) => ("4", "locked_until", ago),
+pub(super) fn purge(table: &str, purgeable: Purgeable, limit: u32, now: Timestamp) -> String {
+    let (statuses, column, ago) = match purgeable {
+        Purgeable::Expired => ("1, 2, 5", "expires_at", 0),
+        Purgeable::Unknown(ago) => ("4", "locked_until", ago),
     };
     format!(
         "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
          DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
          WHERE status IN ({statuses}) AND {column} <= {now} - {ago} ORDER BY {column} LIMIT {limit} \
-         FOR UPDATE SKIP LOCKED) AS spent STRAIGHT_JOIN {table} AS r \
-         ON r.namespace = spent.namespace AND r.scope = spent.scope AND r.`key` = spent.`key`",
+         FOR UPDATE SKIP LOCKED) AS purgeable STRAIGHT_JOIN {table} AS r \
+         ON r.namespace = purgeable.namespace AND r.scope = purgeable.scope AND r.`key` = purgeable.`key`",
         now = now.as_micros(),
     )
 }
@@ -299,8 +300,8 @@ fn is_it(of: &str, identity: &Identity) -> String {
     )
 }
 
-fn attempt(ask: &Ask) -> String {
-    format!("x'{}'", ask.attempt_id)
+fn attempt(request: &ClaimRequest) -> String {
+    format!("x'{}'", request.attempt_id)
 }
 
 fn value(payload: Option<&[u8]>) -> String {

@@ -7,9 +7,13 @@ use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Held, Home, Seen, Session as _, Spent};
-use super::super::unbroken::Unbroken;
-use super::{code, insert, peek, purge, sql, step, take};
+use super::super::rollback_guard::RollbackGuard;
+use super::super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, HeldClaim, PoolTraits, Purgeable,
+    Session as _,
+};
+use super::placeholder::{insert, take_row};
+use super::{code, in_sync, look_up_before_begin, purge, sql};
 use crate::error::Error;
 use crate::fast_check;
 
@@ -18,26 +22,32 @@ use crate::fast_check;
 static RESTORES: AtomicBool = AtomicBool::new(false);
 
 impl Backend for MySql {
-    fn home(_: &Pool<Self>) -> Result<Home, Error> {
-        Ok(Home::default())
+    fn pool_traits(_: &Pool<Self>) -> Result<PoolTraits, Error> {
+        Ok(PoolTraits::default())
     }
 
-    async fn peek(conn: &mut MySqlConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
+    async fn look_up_before_begin(
+        conn: &mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Option<ClaimLookup>, Error> {
         if fast_check::is_on() {
-            peek(conn, ask).await
+            look_up_before_begin(conn, request).await
         } else {
             Ok(None)
         }
     }
 
-    async fn open<'c>(conn: &'c mut MySqlConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
+    async fn open<'c>(
+        conn: &'c mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = Self::open_plain(conn).await?;
-        let seen = if ask.met {
-            take(&mut tx, ask).await
+        let found = if request.found_reclaimable {
+            take_row(&mut tx, request).await
         } else {
-            insert(&mut tx, ask).await
+            insert(&mut tx, request).await
         };
-        Ok((tx, seen))
+        Ok((tx, found))
     }
 
     async fn open_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
@@ -50,21 +60,26 @@ impl Backend for MySql {
             if code::is_wrong_value(&error) {
                 restore_from_now_on();
             }
-            code::fold(error)
+            code::map_error(error)
         })
     }
 
-    async fn join<'c>(conn: &'c mut MySqlConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = Self::savepoint(conn).await?;
-        let seen = tx.claim(ask).await;
-        Ok((tx, seen))
+    async fn join<'c>(
+        conn: &'c mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
+        let mut tx = Self::join_plain(conn).await?;
+        let found = tx.claim(request).await;
+        Ok((tx, found))
     }
 
-    async fn savepoint(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
+    async fn join_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
         // Before the driver's own savepoint: where the server has no transaction that one fails
         // too, but by then the driver has forgotten the caller's.
-        prove(conn).await?;
-        Unbroken::new(conn.begin()).await.map_err(code::fold)
+        check_transaction(conn).await?;
+        RollbackGuard::new(conn.begin())
+            .await
+            .map_err(code::map_error)
     }
 
     async fn clear(conn: &mut MySqlConnection) {
@@ -85,26 +100,26 @@ impl Backend for MySql {
         } else {
             sql::NOTHING
         };
-        let sent = step::send(tx, ends).await;
-        !sent.is_err_and(|error| step::is_lost(&error))
+        let sent = in_sync::send(tx, ends).await;
+        !sent.is_err_and(|error| in_sync::is_lost(&error))
     }
 
-    async fn has_ended(tx: &mut Transaction<'_, Self>, held: &Held) -> Result<bool, Error> {
-        match tx.unmark(held, true).await {
+    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &HeldClaim) -> Result<bool, Error> {
+        match tx.release_savepoint(claim, BodyWrites::Discard).await {
             // Without a placeholder nothing tells what was committed from what a deadlock has rolled back.
-            Err(Error::TransactionEnded) => Ok(held.placeholder),
+            Err(Error::TransactionEnded) => Ok(claim.placeholder),
             Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
             Ok(()) | Err(_) => Ok(false),
         }
     }
 
-    async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
+    async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // COMMIT of no transaction reports success.
-        prove(tx).await
+        check_transaction(tx).await
     }
 
     async fn hang_up(conn: &mut MySqlConnection) {
-        step::hang_up(conn).await;
+        in_sync::hang_up(conn).await;
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
@@ -113,7 +128,7 @@ impl Backend for MySql {
             if code::is_ambiguous(&error) {
                 CommitError::Ambiguous(error)
             } else {
-                CommitError::RolledBack(code::fold(error))
+                CommitError::RolledBack(code::map_error(error))
             }
         })?;
         if restores {
@@ -135,30 +150,32 @@ impl Backend for MySql {
     async fn sweep(
         conn: &mut MySqlConnection,
         table: &str,
-        spent: Spent,
+        purgeable: Purgeable,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
-        purge::leading(conn, table, spent, limit).await
+        purge::leading(conn, table, purgeable, limit).await
     }
 
     fn is_momentary(error: &Error) -> bool {
         code::is_momentary(error)
     }
 
-    fn fold(error: sqlx::Error) -> Error {
-        code::fold(error)
+    fn map_error(error: sqlx::Error) -> Error {
+        code::map_error(error)
     }
 }
 
 /// Proves that a transaction is open, and that the connection answers what it is asked.
-async fn prove(conn: &mut MySqlConnection) -> Result<(), Error> {
-    step::send(conn, sql::PROVE).await.map_err(|error| {
-        if step::is_lost(&error) {
-            Error::StatementUnfinished(error.into())
-        } else {
-            code::fold(error)
-        }
-    })
+async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
+    in_sync::send(conn, sql::CHECK_TRANSACTION)
+        .await
+        .map_err(|error| {
+            if in_sync::is_lost(&error) {
+                Error::StatementUnfinished(error.into())
+            } else {
+                code::map_error(error)
+            }
+        })
 }
 
 /// A session was met whose `completion_type` is not the default.

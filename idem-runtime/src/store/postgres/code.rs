@@ -6,7 +6,7 @@ use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 use crate::error::{Error, SchemaFault};
 
 /// What an error of one of the library's own statements means.
-pub(super) fn fold(error: sqlx::Error) -> Error {
+pub(super) fn map_error(error: sqlx::Error) -> Error {
     let Some(code) = sqlstate(&error) else {
         return match error {
             sqlx::Error::ColumnDecode { .. }
@@ -40,7 +40,7 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
 }
 
 /// As [`fold`], for a statement that reads or writes the record's table, and needs this privilege on it.
-pub(super) fn fold_table(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
+pub(super) fn table_error(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
     if is_missing_grant(&error, table) {
         return Error::PermissionDenied {
             table: table.to_owned(),
@@ -54,16 +54,16 @@ pub(super) fn fold_table(error: sqlx::Error, table: &str, privilege: &'static st
     } else if is_missing_column(&error) {
         SchemaFault::Columns { table: name() }.into()
     } else {
-        fold(error)
+        map_error(error)
     }
 }
 
-/// As [`fold_table`], for the record: the table was there when the body began.
-pub(super) fn fold_write(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
+/// As [`table_error`], for the record: the table was there when the body began.
+pub(super) fn write_error(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
     if is_missing_table(&error) {
         moved(table)
     } else {
-        fold_table(error, table, privilege)
+        table_error(error, table, privilege)
     }
 }
 
@@ -74,12 +74,12 @@ pub(super) fn moved(table: &str) -> Error {
 }
 
 /// What stands for an answer that is another statement's.
-pub(super) fn out_of_step() -> sqlx::Error {
+pub(super) fn out_of_sync() -> sqlx::Error {
     sqlx::Error::Protocol("the answer was not that of the statement sent".into())
 }
 
 /// What an error of the statements that begin a unit of work means.
-pub(super) fn fold_begin(error: sqlx::Error) -> Error {
+pub(super) fn begin_error(error: sqlx::Error) -> Error {
     match sqlstate(&error).as_deref() {
         // The transaction had begun before: it was aborted, or it had read as READ ONLY.
         Some("25P02" | "25001") if is_own(&error) => Error::AlreadyInTransaction,
@@ -87,13 +87,13 @@ pub(super) fn fold_begin(error: sqlx::Error) -> Error {
         Some("42704") if names(&error, IN_TRANSACTION) => Error::AlreadyInTransaction,
         // A hot standby does not know READ WRITE.
         Some("0A000") => Error::ReadOnly(error.into()),
-        _ => fold(error),
+        _ => map_error(error),
     }
 }
 
 /// What an error of COMMIT means that is no question of whether it was done.
-pub(super) fn fold_commit(error: sqlx::Error) -> Error {
-    match fold(error) {
+pub(super) fn commit_error(error: sqlx::Error) -> Error {
+    match map_error(error) {
         Error::Database(error) => Error::CommitFailed(error),
         other => other,
     }

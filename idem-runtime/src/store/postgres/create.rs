@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::session::Migrate;
-use super::code::fold;
+use super::code::map_error;
 use super::statement::Statement;
 use crate::error::Error;
 
@@ -16,23 +16,23 @@ impl Migrate for PgConnection {
         include_str!("../../../migrations/postgres/0001_idem_record.sql");
 
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
-        let mut tx = self.begin().await.map_err(fold)?;
+        let mut tx = self.begin().await.map_err(map_error)?;
         // Whatever the session's default.
         tx.execute("SET TRANSACTION READ WRITE")
             .await
-            .map_err(fold)?;
-        tx.execute(LOCK).await.map_err(fold)?;
+            .map_err(map_error)?;
+        tx.execute(LOCK).await.map_err(map_error)?;
         let missing: bool = Statement::new("SELECT to_regclass($1) IS NULL".to_owned(), false)
             .bind(table)
             .fetch_one(&mut tx)
             .await
             .and_then(|row| row.try_get(0))
-            .map_err(fold)?;
+            .map_err(map_error)?;
         if missing {
             tx.execute(sqlx::raw_sql(AssertSqlSafe(migration)))
                 .await
-                .map_err(fold)?;
+                .map_err(map_error)?;
         }
-        tx.commit().await.map_err(fold)
+        tx.commit().await.map_err(map_error)
     }
 }

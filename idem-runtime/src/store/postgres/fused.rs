@@ -20,7 +20,7 @@
 //! write nothing: a COMMIT behind a statement that wrote nothing would commit the body without its
 //! record. The claim is still listed in `idem.held`, which is asked before the INSERT is even analysed, so
 //! that a body which ended its transaction is told from one that moved the table; and the table is the one
-//! looked up, whose number the claim left in `idem.place`. Both settings revert with the transaction. It is
+//! looked up, whose number the claim left in `idem.table_oid`. Both settings revert with the transaction. It is
 //! a plain INSERT: where a record is replaced, the path is the plain one. The primary key arbitrates. Its
 //! answer names the attempt: on a connection that a body has left out of step, no other answer is taken for
 //! it.
@@ -46,23 +46,23 @@
 //! - A pool that keeps no prepared statements, as behind a pooler.
 //! - A pool whose options say `idem.fused=off`; [`is_on`].
 
+mod statements;
+
 use std::fmt::Write as _;
 use std::future::poll_fn;
-use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, Transaction};
 
-use super::super::backend::{Fresh, Sealed};
-use super::super::bounded::Bounded;
-use super::super::session::{Ask, CommitError, Declined, Entry, Held, Seen};
-use super::{code, seen, sql, unit, verify};
+use self::statements::Names;
+use super::super::backend::{FinishOutcome, Fresh};
+use super::super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+};
+use super::{code, read_lookup, sql, unit, verify};
 use crate::error::Error;
-use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::key::hex;
 use crate::outcome::Lock;
-use crate::record::{CODEC_JSON, Status};
 
 /// Whether a pool with these startup options takes this path: unless they say `-c idem.fused=off`.
 pub(super) fn is_on(options: Option<&str>) -> bool {
@@ -80,27 +80,27 @@ pub(super) fn is_on(options: Option<&str>) -> bool {
 /// Begins, locks and looks up in one message.
 pub(super) async fn open<'c>(
     conn: &'c mut PgConnection,
-    ask: &Ask,
-    undo: bool,
-) -> Result<Fresh<'c, Postgres>, Result<Declined, Error>> {
-    let mut text = sql::begin_fresh(ask);
-    let _ = write!(text, "; EXECUTE {}(", Names::of(&ask.table).claim);
-    identity(&mut text, ask);
+    request: &ClaimRequest,
+    may_discard: bool,
+) -> Result<Fresh<'c, Postgres>, Result<FusedFallback, Error>> {
+    let mut text = sql::begin_fresh(request);
+    let _ = write!(text, "; EXECUTE {}(", Names::of(&request.table).claim);
+    identity(&mut text, request);
     text.push(')');
-    if undo {
-        let _ = write!(text, "; SAVEPOINT {}", ask.savepoint());
+    if may_discard {
+        let _ = write!(text, "; SAVEPOINT {}", request.savepoint_name());
     }
     match conn.begin_with(AssertSqlSafe(text)).await {
-        Ok(tx) => Ok((tx, held(ask))),
-        Err(error) => Err(declined(error)),
+        Ok(tx) => Ok((tx, fused_claim(request))),
+        Err(error) => Err(fused_fallback(error)),
     }
 }
 
-fn held(ask: &Ask) -> Held {
-    Held {
-        ask: ask.clone(),
-        // The server keeps it: `idem.place`.
-        place: 0,
+fn fused_claim(request: &ClaimRequest) -> HeldClaim {
+    HeldClaim {
+        request: request.clone(),
+        // The server keeps it: `idem.table_oid`.
+        table_oid: 0,
         snapshot: false,
         verified: true,
         placeholder: false,
@@ -110,50 +110,53 @@ fn held(ask: &Ask) -> Held {
 }
 
 /// Why the first message raised.
-fn declined(error: sqlx::Error) -> Result<Declined, Error> {
+fn fused_fallback(error: sqlx::Error) -> Result<FusedFallback, Error> {
     match code::raised(&error).as_deref() {
-        Some("22P02") => Ok(Declined::Recorded),
-        Some("22007") => Ok(Declined::InFlight),
-        Some("26000" | "3F000") => Ok(Declined::Unprepared),
+        Some("22P02") => Ok(FusedFallback::Recorded),
+        Some("22007") => Ok(FusedFallback::InFlight),
+        Some("26000" | "3F000") => Ok(FusedFallback::Unprepared),
         // The transaction had begun before.
-        None => Err(code::fold_begin(error)),
-        Some("25001" | "25P02") if code::is_own(&error) => Err(code::fold_begin(error)),
-        Some("42704") if code::names(&error, code::IN_TRANSACTION) => Err(code::fold_begin(error)),
-        Some(_) => Ok(Declined::Unfit),
+        None => Err(code::begin_error(error)),
+        Some("25001" | "25P02") if code::is_own(&error) => Err(code::begin_error(error)),
+        Some("42704") if code::names(&error, code::IN_TRANSACTION) => Err(code::begin_error(error)),
+        Some(_) => Ok(FusedFallback::Unfit),
     }
 }
 
 /// After a first message that raised because of a record or a lock: rolls back and looks up, in one
 /// message. `None` if the record has gone since, or the server will not look: then the plain path says why.
-pub(super) async fn look(conn: &mut PgConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
-    let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&ask.table).look);
-    identity(&mut text, ask);
+pub(super) async fn look(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+) -> Result<Option<ClaimLookup>, Error> {
+    let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&request.table).look);
+    identity(&mut text, request);
     text.push(')');
     let row = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if code::raised(&error).is_some() => return Ok(None),
-        row => row.map_err(code::fold)?,
+        row => row.map_err(code::map_error)?,
     };
-    let (mut seen, _) = seen(&row)?;
-    if seen.record.is_none() {
-        if ask.declined != Some(Declined::InFlight) {
+    let (mut found, _) = read_lookup(&row)?;
+    if found.record.is_none() {
+        if request.fused_fallback != Some(FusedFallback::InFlight) {
             return Ok(None);
         }
-        seen.lock = Lock::Refused;
+        found.lock = Lock::Refused;
     }
-    Ok(Some(seen))
+    Ok(Some(found))
 }
 
 /// Records and commits in one message.
-pub(super) async fn seal<'c>(
+pub(super) async fn finish<'c>(
     mut tx: Transaction<'c, Postgres>,
-    held: &Held,
-    entry: &Entry<'_>,
-    undo: bool,
-) -> Sealed<'c, Postgres> {
-    let text = sealing(held, entry, undo);
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
+) -> FinishOutcome<'c, Postgres> {
+    let text = finish_text(claim, record, body_writes);
     // How many statements are still to be done: the INSERT and COMMIT at the end.
-    let mut left = 2 + usize::from(undo);
-    let attempt = held.ask.attempt_id.as_uuid().hyphenated().to_string();
+    let mut left = 2 + usize::from(body_writes == BodyWrites::Discard);
+    let attempt = claim.request.attempt_id.as_uuid().hyphenated().to_string();
     let mut written = false;
     let failed = {
         let mut answers = tx.fetch_many(sqlx::raw_sql(AssertSqlSafe(text)));
@@ -169,26 +172,30 @@ pub(super) async fn seal<'c>(
         }
     };
     match failed {
-        None if left == 0 && written => Sealed::Committed,
+        None if left == 0 && written => FinishOutcome::Committed,
         None => {
             let error = sqlx::Error::Protocol("COMMIT was not answered".into());
-            Sealed::Failed(CommitError::Ambiguous(error))
+            FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
-        Some(error) if code::is_ambiguous(&error) => Sealed::Failed(CommitError::Ambiguous(error)),
+        Some(error) if code::is_ambiguous(&error) => {
+            FinishOutcome::Failed(CommitError::Ambiguous(error))
+        }
         Some(error) if written && code::may_follow_commit(&error) => {
-            Sealed::Failed(CommitError::Ambiguous(error))
+            FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
         Some(error) if written => {
             unit::begin_again(&mut tx).await;
-            Sealed::Refused(tx, code::fold_commit(error))
+            FinishOutcome::Refused(tx, code::commit_error(error))
         }
         Some(error) if is_useless(&error) => {
             // Handed back, the connection would go on to claim and never to record: it stays armed.
             let _ = tx.rollback().await;
-            Sealed::Failed(CommitError::RolledBack(code::fold(error)))
+            FinishOutcome::Failed(CommitError::RolledBack(code::map_error(error)))
         }
-        Some(error) if code::is_our_conflict(&error, &held.ask.table) => Sealed::Rival(tx),
-        Some(error) => Sealed::Refused(tx, refusal(error, &held.ask.table)),
+        Some(error) if code::is_our_conflict(&error, &claim.request.table) => {
+            FinishOutcome::Conflict(tx)
+        }
+        Some(error) => FinishOutcome::Refused(tx, refusal(error, &claim.request.table)),
     }
 }
 
@@ -211,43 +218,47 @@ fn refusal(error: sqlx::Error, table: &str) -> Error {
             return Error::RecordNotWritten;
         }
     }
-    code::fold_write(error, table, "INSERT")
+    code::write_error(error, table, "INSERT")
 }
 
-fn sealing(held: &Held, entry: &Entry<'_>, undo: bool) -> String {
-    let ask = &held.ask;
-    let payload = entry.result.or(entry.failure).unwrap_or_default().len();
+fn finish_text(claim: &HeldClaim, record: &NewRecord<'_>, body_writes: BodyWrites) -> String {
+    let request = &claim.request;
+    let payload = record.result.or(record.failure).unwrap_or_default().len();
     let mut text = String::with_capacity(2 * payload + 512);
-    if undo {
-        let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", ask.savepoint());
+    if body_writes == BodyWrites::Discard {
+        let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", request.savepoint_name());
     }
-    let record = &Names::of(&ask.table).record;
-    let _ = write!(text, "EXECUTE {record}({},", sql::attempt_if_held(ask));
-    identity(&mut text, ask);
+    let statement = &Names::of(&request.table).record;
+    let _ = write!(
+        text,
+        "EXECUTE {statement}({},",
+        sql::attempt_if_held(request)
+    );
+    identity(&mut text, request);
     for value in [
-        Some(entry.operation.as_bytes()),
-        entry
+        Some(record.operation.as_bytes()),
+        record
             .fingerprint
             .as_ref()
             .map(|hash| hash.as_bytes().as_slice()),
-        entry.request,
-        entry.result,
-        entry.failure,
+        record.request,
+        record.result,
+        record.failure,
     ] {
         text.push(',');
         bytes(&mut text, value);
     }
-    let _ = write!(text, ",{}); COMMIT AND CHAIN", entry.retention);
+    let _ = write!(text, ",{}); COMMIT AND CHAIN", record.retention);
     text
 }
 
 /// Namespace, scope and key, as three values.
-fn identity(text: &mut String, ask: &Ask) {
-    bytes(text, Some(ask.identity.namespace().as_bytes()));
+fn identity(text: &mut String, request: &ClaimRequest) {
+    bytes(text, Some(request.identity.namespace().as_bytes()));
     text.push(',');
-    bytes(text, Some(ask.identity.scope().as_str().as_bytes()));
+    bytes(text, Some(request.identity.scope().as_str().as_bytes()));
     text.push(',');
-    bytes(text, Some(ask.identity.key().as_str().as_bytes()));
+    bytes(text, Some(request.identity.key().as_str().as_bytes()));
 }
 
 fn bytes(text: &mut String, value: Option<&[u8]>) {
@@ -268,7 +279,9 @@ fn bytes(text: &mut String, value: Option<&[u8]>) {
 pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), Error> {
     // Where `DISCARD ALL` took ours it has taken the body's, too.
     if conn.cached_statements_size() > 0 {
-        conn.clear_cached_statements().await.map_err(code::fold)?;
+        conn.clear_cached_statements()
+            .await
+            .map_err(code::map_error)?;
     }
     let names = Names::of(table);
     let text = format!(
@@ -277,10 +290,10 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
     );
     let known = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if code::raised(&error).is_some() => return Ok(()),
-        known => known.map_err(code::fold)?,
+        known => known.map_err(code::map_error)?,
     };
-    let place: i64 = known.try_get(0).map_err(code::fold)?;
-    let known: &str = known.try_get(1).map_err(code::fold)?;
+    let table_oid: i64 = known.try_get(0).map_err(code::map_error)?;
+    let known: &str = known.try_get(1).map_err(code::map_error)?;
     let mut text = String::new();
     for (name, statement) in names.statements(table) {
         if !known.contains(name) {
@@ -288,105 +301,10 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
         }
     }
     match conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await {
-        Err(error) if code::raised(&error).is_none() => return Err(code::fold(error)),
+        Err(error) if code::raised(&error).is_none() => return Err(code::map_error(error)),
         _ => {}
     }
-    verify::table(conn, table, place).await
-}
-
-/// The names of one table's statements. They hold a hash of the texts: builds that disagree on those
-/// can share a server connection.
-struct Names {
-    claim: String,
-    look: String,
-    record: String,
-}
-
-impl Names {
-    /// Made once for each table that is remembered.
-    fn of(table: &str) -> Arc<Self> {
-        static KNOWN: Bounded<String, Arc<Names>> = Bounded::new();
-        KNOWN.find(|known| known == table).unwrap_or_else(|| {
-            let names = Arc::new(Self::new(table));
-            KNOWN.insert(table.to_owned(), Arc::clone(&names));
-            names
-        })
-    }
-
-    fn new(table: &str) -> Self {
-        let texts = [claim(table), look_up(table), record(table)];
-        let hash = Sha256::digest(texts.join(";"));
-        let name = |what| format!("idem_{what}_{}", hex::lower(&hash[..8]));
-        Self {
-            claim: name("claim"),
-            look: name("look"),
-            record: name("record"),
-        }
-    }
-
-    /// In this order, for a failing message leaves those before the failure: who knows the claim knows
-    /// all of them.
-    fn statements(&self, table: &str) -> [(&str, String); 3] {
-        [
-            (&self.record, record(table)),
-            (&self.look, look_up(table)),
-            (&self.claim, claim(table)),
-        ]
-    }
-}
-
-const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
-     AND r.key = convert_from($3, 'UTF8')";
-
-/// `$1` to `$3` are the identity. What is raised is a cast that fails; the text is for whoever reads the
-/// server's log.
-fn claim(table: &str) -> String {
-    format!(
-        "(bytea, bytea, bytea) AS SELECT CASE \
-         WHEN coalesce(position(',' || place || ',' IN verified), 0) = 0 \
-         THEN ('idem_has_not_verified_the_table_on_this_connection' || nothing)::regnamespace::text \
-         WHEN isolation NOT LIKE 'read %' THEN ('idem_needs_read_committed' || nothing)::regproc::text \
-         WHEN r.status IS NOT NULL THEN ('idem: the key has a record' || nothing)::bigint::text \
-         ELSE set_config('idem.place', place, true) END \
-         FROM (SELECT current_setting('idem.verified', true) AS verified, \
-           left(current_setting('idem.held'), 0) AS nothing, \
-           current_setting('transaction_isolation') AS isolation, \
-           '{table}'::regclass::oid::text AS place OFFSET 0) AS session \
-         LEFT JOIN {table} AS r ON {KEY}"
-    )
-}
-
-/// The plain path's look-up.
-fn look_up(table: &str) -> String {
-    format!(
-        "(bytea, bytea, bytea) AS SELECT {} LEFT JOIN {table} AS r ON {KEY}",
-        sql::seen(table),
-    )
-}
-
-/// `$1` to `$10` are the record: the first of its key, completed or failed. Each value more is one more for
-/// the server to read, at every call. Answers the attempt.
-fn record(table: &str) -> String {
-    let text = |n| format!("convert_from(${n}, 'UTF8')");
-    let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
-    format!(
-        "(uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
-         AS WITH written AS (INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, \
-           fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
-           SELECT clock.now, clock.now + $10 * interval '1 microsecond', $1, 1, \
-             CASE WHEN $9 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
-             {}, {}, {}, {}, $6, $7, $8, $9 \
-           FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
-           WHERE CASE WHEN '{table}'::regclass::oid::text = current_setting('idem.place', true) \
-             THEN true ELSE current_setting('{}') IS NULL END \
-           RETURNING 1) SELECT CASE count(*) WHEN 1 THEN $1::text ELSE current_setting('{}') END FROM written",
-        text(2),
-        text(3),
-        text(4),
-        text(5),
-        code::TABLE_MOVED,
-        code::NOT_WRITTEN,
-    )
+    verify::table(conn, table, table_oid).await
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Terms, Write,
-    condition, decided, lapsed, spent,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page,
+    UnknownRecord, Write, condition, decided, lapsed, reclaimable,
 };
-use super::super::session::{Ask, CommitError, Entry};
+use super::super::session::{ClaimRequest, CommitError, NewRecord};
 use super::statement::Statement;
 use super::unit::lock_answer;
 use super::{code, keeps_statements, look, row, sql};
@@ -24,20 +24,31 @@ const NOW: &str = "pg_catalog.clock_timestamp()";
 const IDENTITY: &str = "namespace = $1 AND scope = $2 AND key = $3";
 
 impl LeaseSession for PgConnection {
-    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+    async fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
         check(self)?;
-        let failed = match self.begin_with(AssertSqlSafe(sql::begin_lease(ask))).await {
-            Ok(tx) => return take(tx, ask, terms).await,
+        let failed = match self
+            .begin_with(AssertSqlSafe(sql::begin_lease(request)))
+            .await
+        {
+            Ok(tx) => return acquire(tx, request, lease_request).await,
             Err(error) => error,
         };
         Err(not_begun(self, failed).await)
     }
 
-    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, CommitError> {
         check(self)?;
-        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_update())).await {
             Ok(mut tx) => {
-                let done = tx.update(ask, write).await;
+                let done = tx.update_row(request, write).await;
                 return end(tx, done.map(|done| (done, done))).await;
             }
             Err(error) => error,
@@ -47,7 +58,7 @@ impl LeaseSession for PgConnection {
 
     async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
         check(self)?;
-        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_update())).await {
             Ok(mut tx) => {
                 let done = extend(&mut tx, table, due).await;
                 return end(tx, done.map(|done| (done, true))).await;
@@ -59,14 +70,14 @@ impl LeaseSession for PgConnection {
 
     async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
         check(self)?;
-        let failed = match self.begin_with(AssertSqlSafe(sql::begin_alter())).await {
+        let failed = match self.begin_with(AssertSqlSafe(sql::begin_update())).await {
             Ok(tx) => return lapse(tx, overdue).await,
             Err(error) => error,
         };
         Err(not_begun(self, failed).await)
     }
 
-    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         let after = page.after.map_or("", |_| {
             "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)"
         });
@@ -85,11 +96,11 @@ impl LeaseSession for PgConnection {
         let rows = statement
             .fetch_all(self)
             .await
-            .map_err(|error| code::fold_table(error, page.table, "SELECT"))?;
+            .map_err(|error| code::table_error(error, page.table, "SELECT"))?;
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
-                listed.push(Listed {
+                listed.push(UnknownRecord {
                     scope: row::text(&row, "scope")?,
                     key: row::text(&row, "key")?,
                     record,
@@ -108,25 +119,25 @@ impl LeaseSession for PgConnection {
             .await;
         let found: i64 = row
             .and_then(|row| row.try_get("found"))
-            .map_err(|error| code::fold_table(error, table, "SELECT"))?;
+            .map_err(|error| code::table_error(error, table, "SELECT"))?;
         Ok(found.unsigned_abs())
     }
 }
 
 impl LeaseStatements for PgConnection {
-    async fn put(
+    async fn upsert(
         &mut self,
-        ask: &Ask,
-        entry: &Entry<'_>,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
     ) -> Result<bool, Error> {
-        let table = &ask.table;
-        let statement = if entry.replaces.is_some() {
+        let table = &request.table;
+        let statement = if record.replaces.is_some() {
             let guard = if take_over {
                 condition(Change::TakeOver, NOW)
             } else {
-                spent(NOW)
+                reclaimable(NOW)
             };
             format!(
                 "UPDATE {table} SET created_at = {NOW}, expires_at = 'infinity', \
@@ -143,39 +154,43 @@ impl LeaseStatements for PgConnection {
                  $5, $6, $7, $8, $9, $10, $11, $12, $14 WHERE $13::uuid IS NULL"
             )
         };
-        let named = keeps_statements(self, ask);
+        let named = keeps_statements(self, request);
         let result = Statement::new(statement, named)
-            .bind(ask.identity.namespace())
-            .bind(ask.identity.scope().as_str())
-            .bind(ask.identity.key().as_str())
+            .bind(request.identity.namespace())
+            .bind(request.identity.scope().as_str())
+            .bind(request.identity.key().as_str())
             .bind(lease.micros())
-            .bind(ask.attempt_id.as_uuid())
-            .bind(entry.attempt)
-            .bind(entry.status.code())
+            .bind(request.attempt_id.as_uuid())
+            .bind(record.attempt)
+            .bind(record.status.code())
             .bind(FINGERPRINT_VERSION)
             .bind(CODEC_JSON)
-            .bind(entry.operation)
+            .bind(record.operation)
             .bind(
-                entry
+                record
                     .fingerprint
                     .as_ref()
                     .map(|hash| hash.as_bytes().as_slice()),
             )
-            .bind(entry.request)
-            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .bind(record.request)
+            .bind(record.replaces.map(AttemptId::as_uuid))
             .bind(lease.on_lapse().code())
             .execute(self)
             .await;
         match result {
             Ok(done) if done.rows_affected() == 1 => Ok(true),
-            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
             Err(error) if code::is_our_conflict(&error, table) => Ok(false),
-            Err(error) => Err(code::fold_table(error, table, "SELECT, INSERT, UPDATE")),
+            Err(error) => Err(code::table_error(error, table, "SELECT, INSERT, UPDATE")),
         }
     }
 
-    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
+    async fn update_row(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, Error> {
         let Write { change, .. } = *write;
         let set = match change {
             Change::Extend => format!(", locked_until = {NOW} + $6 * interval '1 microsecond'"),
@@ -192,16 +207,16 @@ impl LeaseStatements for PgConnection {
         let statement = format!(
             "UPDATE {} SET attempt_id = $5, status = {}{set} FROM (SELECT {NOW} AS now OFFSET 0) AS clock \
              WHERE {IDENTITY} AND attempt_id = $4 AND {}",
-            ask.table,
+            request.table,
             change.to().code(),
             condition(change, NOW),
         );
-        let named = keeps_statements(self, ask);
+        let named = keeps_statements(self, request);
         let mut query = Statement::new(statement, named)
-            .bind(ask.identity.namespace())
-            .bind(ask.identity.scope().as_str())
-            .bind(ask.identity.key().as_str())
-            .bind(write.seen.as_uuid())
+            .bind(request.identity.namespace())
+            .bind(request.identity.scope().as_str())
+            .bind(request.identity.key().as_str())
+            .bind(write.expected.as_uuid())
             .bind(write.becomes.as_uuid());
         if !set.is_empty() {
             query = query.bind(write.lasts);
@@ -212,22 +227,24 @@ impl LeaseStatements for PgConnection {
         let done = query
             .execute(self)
             .await
-            .map_err(|error| code::fold_table(error, &ask.table, "SELECT, UPDATE"))?;
+            .map_err(|error| code::table_error(error, &request.table, "SELECT, UPDATE"))?;
         Ok(done.rows_affected() == 1)
     }
 }
 
-async fn take(
+async fn acquire(
     mut tx: Transaction<'_, Postgres>,
-    ask: &Ask,
-    terms: &Terms<'_>,
+    request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
 ) -> Result<Leased, CommitError> {
-    let seen = look(&mut tx, ask).await.and_then(|(mut seen, held)| {
-        seen.lock = lock_answer(&held, ask).ok_or(Error::AlreadyInTransaction)?;
-        Ok(seen)
-    });
-    let decided = match seen {
-        Ok(seen) => decided(&mut *tx, seen, ask, terms).await,
+    let found = look(&mut tx, request)
+        .await
+        .and_then(|(mut found, claims)| {
+            found.lock = lock_answer(&claims, request).ok_or(Error::AlreadyInTransaction)?;
+            Ok(found)
+        });
+    let decided = match found {
+        Ok(found) => decided(&mut *tx, found, request, lease_request).await,
         Err(error) => Err(error),
     };
     end(tx, decided).await
@@ -258,11 +275,11 @@ async fn ids(
 ) -> Result<HashSet<AttemptId>, Error> {
     // Of as many values as there are leases: not one to keep prepared.
     let rows = Statement::new(statement, false).fetch_all(tx).await;
-    rows.map_err(|error| code::fold_table(error, table, "SELECT, UPDATE"))?
+    rows.map_err(|error| code::table_error(error, table, "SELECT, UPDATE"))?
         .iter()
         .map(|row| row.try_get("attempt_id").map(AttemptId::from_uuid))
         .collect::<Result<_, _>>()
-        .map_err(code::fold)
+        .map_err(code::map_error)
 }
 
 async fn lapse(
@@ -287,7 +304,7 @@ async fn lapse(
         .bind(overdue.becomes.as_uuid())
         .execute(&mut tx)
         .await
-        .map_err(|error| code::fold_table(error, table, "SELECT, UPDATE"));
+        .map_err(|error| code::table_error(error, table, "SELECT, UPDATE"));
     end(tx, done.map(|done| (done.rows_affected(), true))).await
 }
 
@@ -303,7 +320,7 @@ fn check(conn: &PgConnection) -> Result<(), CommitError> {
 /// A batch that failed behind its BEGIN has begun: that is taken back.
 async fn not_begun(conn: &mut PgConnection, error: sqlx::Error) -> CommitError {
     Postgres::clear(conn).await;
-    CommitError::RolledBack(code::fold_begin(error))
+    CommitError::RolledBack(code::begin_error(error))
 }
 
 /// COMMIT where something was written, and ROLLBACK where nothing was.
@@ -326,5 +343,5 @@ async fn end<T>(
 }
 
 fn rolled_back(error: sqlx::Error) -> CommitError {
-    CommitError::RolledBack(code::fold(error))
+    CommitError::RolledBack(code::map_error(error))
 }

@@ -3,7 +3,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
-use super::super::session::Spent;
+use super::super::session::Purgeable;
 use super::code;
 use super::statement::Statement;
 use crate::error::Error;
@@ -19,7 +19,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) async fn batch(
     conn: &mut PgConnection,
     table: &str,
-    spent: Spent,
+    purgeable: Purgeable,
     limit: u32,
 ) -> Result<u64, Error> {
     // In one message with its statement: outside a transaction, of that one alone; in the caller's, it has
@@ -29,24 +29,24 @@ pub(super) async fn batch(
     } else {
         "SET TRANSACTION READ WRITE; "
     };
-    let (statuses, column, ago) = match spent {
-        Spent::Expired => ("1, 2, 5", "expires_at", 0),
-        Spent::Unknown(ago) => ("4", "locked_until", ago),
+    let (statuses, column, ago) = match purgeable {
+        Purgeable::Expired => ("1, 2, 5", "expires_at", 0),
+        Purgeable::Unknown(ago) => ("4", "locked_until", ago),
     };
     let statement = format!(
-        "{begin}WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
+        "{begin}WITH purgeable AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
          WHERE status IN ({statuses}) \
          AND {column} <= (SELECT pg_catalog.clock_timestamp() - $2 * interval '1 microsecond') \
          ORDER BY {column} LIMIT $1 FOR UPDATE SKIP LOCKED) \
-         DELETE FROM {table} AS r USING spent \
-         WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
+         DELETE FROM {table} AS r USING purgeable \
+         WHERE r.namespace = purgeable.namespace AND r.scope = purgeable.scope AND r.key = purgeable.key"
     );
     let done = Statement::new(statement, false)
         .bind(i64::from(limit))
         .bind(ago)
         .execute(conn)
         .await
-        .map_err(|error| fold(table, error))?;
+        .map_err(|error| map_error(table, error))?;
     Ok(done.rows_affected())
 }
 
@@ -54,10 +54,10 @@ pub(super) async fn batch(
 pub(super) async fn leading(
     conn: &mut PgConnection,
     table: &str,
-    spent: Spent,
+    purgeable: Purgeable,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(code::fold)?;
+    let mut tx = conn.begin_with(BEGIN).await.map_err(code::map_error)?;
     // Two numbers ("idem" in ASCII, and the table's): a space apart from that of one number, where
     // identities are.
     let lead =
@@ -66,21 +66,21 @@ pub(super) async fn leading(
         .fetch_one(&mut tx)
         .await
         .and_then(|row| row.try_get(0))
-        .map_err(|error| fold(table, error))?;
+        .map_err(|error| map_error(table, error))?;
     let deleted = if leads {
-        Some(batch(&mut tx, table, spent, limit).await?)
+        Some(batch(&mut tx, table, purgeable, limit).await?)
     } else {
         None
     };
-    tx.commit().await.map_err(code::fold)?;
+    tx.commit().await.map_err(code::map_error)?;
     Ok(deleted)
 }
 
-fn fold(table: &str, error: sqlx::Error) -> Error {
+fn map_error(table: &str, error: sqlx::Error) -> Error {
     if code::raised(&error).as_deref() == Some("25001") {
         // A transaction that sqlx does not know of has read as READ ONLY.
         Error::ReadOnly(error.into())
     } else {
-        code::fold_table(error, table, "SELECT, UPDATE, DELETE")
+        code::table_error(error, table, "SELECT, UPDATE, DELETE")
     }
 }

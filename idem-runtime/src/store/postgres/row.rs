@@ -30,7 +30,7 @@ pub(super) fn text(row: &PgRow, column: &str) -> Result<String, Error> {
 
 /// A column of bytes; `None` if it is null.
 pub(super) fn bytes(row: &PgRow, column: &str) -> Result<Option<Vec<u8>>, Error> {
-    let value = row.try_get_raw(column).map_err(code::fold)?;
+    let value = row.try_get_raw(column).map_err(code::map_error)?;
     if value.is_null() {
         return Ok(None);
     }

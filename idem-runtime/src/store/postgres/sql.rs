@@ -3,7 +3,7 @@
 //! The clock is asked for by its schema: a `search_path` may put another one before it.
 
 use super::super::lease::{Due, condition};
-use super::super::session::{Ask, Declined};
+use super::super::session::{ClaimRequest, FusedFallback};
 use super::code::{CLAIM_GONE, IN_TRANSACTION};
 use super::statement::Value as _;
 use crate::fast_check;
@@ -14,22 +14,24 @@ use crate::outcome::Change;
 /// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is
 /// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
 /// else the connection was inside one.
-pub(super) fn begin(ask: &Ask) -> String {
-    match ask.declined {
+pub(super) fn begin(request: &ClaimRequest) -> String {
+    match request.fused_fallback {
         // What the fused path began, it left aborted.
-        Some(Declined::Unprepared | Declined::Unfit) => begin_by("ROLLBACK; BEGIN READ WRITE", ask),
-        _ => begin_by("BEGIN READ WRITE", ask),
+        Some(FusedFallback::Unprepared | FusedFallback::Unfit) => {
+            begin_by("ROLLBACK; BEGIN READ WRITE", request)
+        }
+        _ => begin_by("BEGIN READ WRITE", request),
     }
 }
 
 /// The same for a lease's claim. Under an older snapshot than READ COMMITTED's the look-up would not
 /// see what the lock waited for.
-pub(super) fn begin_lease(ask: &Ask) -> String {
-    format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, ask))
+pub(super) fn begin_lease(request: &ClaimRequest) -> String {
+    format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, request))
 }
 
 /// BEGIN of a lease's later writes; it fails inside a transaction begun before.
-pub(super) fn begin_alter() -> String {
+pub(super) fn begin_update() -> String {
     format!("{BEGIN_LEASE}; {}; {DURABLE}", begun_here())
 }
 
@@ -39,25 +41,30 @@ const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
-fn begin_by(begin: &str, ask: &Ask) -> String {
-    let claim = lock(ask);
+fn begin_by(begin: &str, request: &ClaimRequest) -> String {
+    let claim = lock(request);
     format!("{begin}; SELECT CASE WHEN {BEGUN_NOW} THEN {claim} END")
 }
 
 /// Asks for the lock, and makes the setting that says whose it is.
-pub(super) fn lock(ask: &Ask) -> String {
-    let Ask {
-        mark, attempt_id, ..
-    } = ask;
-    let lock = try_lock(ask);
+pub(super) fn lock(request: &ClaimRequest) -> String {
+    let ClaimRequest {
+        lock_key,
+        attempt_id,
+        ..
+    } = request;
+    let lock = try_lock(request);
     format!(
-        "set_config('idem.held', CASE WHEN {lock} THEN '{mark}:{attempt_id},' ELSE '-:{attempt_id},' END, true)"
+        "set_config('idem.held', CASE WHEN {lock} THEN '{lock_key}:{attempt_id},' ELSE '-:{attempt_id},' END, true)"
     )
 }
 
-fn try_lock(ask: &Ask) -> String {
+fn try_lock(request: &ClaimRequest) -> String {
     if fast_check::is_on() {
-        format!("pg_try_advisory_xact_lock({})", ask.mark.lock_number())
+        format!(
+            "pg_try_advisory_xact_lock({})",
+            request.lock_key.lock_number()
+        )
     } else {
         "true".into()
     }
@@ -78,13 +85,15 @@ const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
 
 /// The beginning of the fused path. It fails as [`begin_plain`] does inside a transaction begun before,
 /// and if the lock is another's.
-pub(super) fn begin_fresh(ask: &Ask) -> String {
-    let Ask {
-        mark, attempt_id, ..
-    } = ask;
-    let lock = try_lock(ask);
+pub(super) fn begin_fresh(request: &ClaimRequest) -> String {
+    let ClaimRequest {
+        lock_key,
+        attempt_id,
+        ..
+    } = request;
+    let lock = try_lock(request);
     format!(
-        "BEGIN READ WRITE; SET LOCAL idem.held = '{mark}:{attempt_id},'; \
+        "BEGIN READ WRITE; SET LOCAL idem.held = '{lock_key}:{attempt_id},'; \
          SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') WHEN NOT {lock} \
          THEN ('idem: the key is in flight' || left(current_setting('idem.held'), 0))::timestamptz::text END"
     )
@@ -126,17 +135,17 @@ pub(super) const COLUMNS: &str = "(extract(epoch FROM r.created_at) * 1000000)::
 pub(super) fn look_up(table: &str) -> String {
     format!(
         "SELECT {} LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3",
-        seen(table)
+        lookup_columns(table)
     )
 }
 
 /// What a look-up shows, of one row to which the record is joined.
-pub(super) fn seen(table: &str) -> String {
+pub(super) fn lookup_columns(table: &str) -> String {
     format!(
         "coalesce(current_setting('idem.held', true), '') AS held, \
          coalesce(current_setting('idem.verified', true), '') AS verified, \
          current_setting('transaction_isolation') AS isolation, \
-         '{table}'::regclass::oid::bigint AS place, \
+         '{table}'::regclass::oid::bigint AS table_oid, \
          (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
          FROM (VALUES (1)) AS one (n)"
     )
@@ -153,7 +162,7 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT clock.now, clock.now + $16 * interval '1 microsecond', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 \
          FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
-         WHERE {WITNESS} AND '{table}'::regclass::oid::bigint = $2 AND ($17::uuid IS NULL) = {}",
+         WHERE {OWNS_CLAIM} AND '{table}'::regclass::oid::bigint = $2 AND ($17::uuid IS NULL) = {}",
         !replaces,
     );
     if replaces {
@@ -171,17 +180,17 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
 }
 
 /// Whether the claim is still held, and whether the table is still the one seen.
-pub(super) fn witness(table: &str) -> String {
-    format!("SELECT {WITNESS}, '{table}'::regclass::oid::bigint = $2")
+pub(super) fn ownership(table: &str) -> String {
+    format!("SELECT {OWNS_CLAIM}, '{table}'::regclass::oid::bigint = $2")
 }
 
 /// `$1` is the attempt.
-pub(super) const WITNESS: &str =
+pub(super) const OWNS_CLAIM: &str =
     "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
 /// Asks whether a claim is gone; and the answer if it is.
-pub(super) fn ended(ask: &Ask) -> (String, String) {
-    let attempt = ask.attempt_id;
+pub(super) fn ended(request: &ClaimRequest) -> (String, String) {
+    let attempt = request.attempt_id;
     let statement = format!(
         "SELECT CASE WHEN strpos(coalesce(current_setting($$idem.held$$,true),$$$$),'{attempt}')>0 \
          THEN $$held$$ ELSE '{attempt}' END"
@@ -191,8 +200,8 @@ pub(super) fn ended(ask: &Ask) -> (String, String) {
 
 /// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
 /// that nothing but values stands between quotes.
-pub(super) fn attempt_if_held(ask: &Ask) -> String {
-    let attempt = ask.attempt_id;
+pub(super) fn attempt_if_held(request: &ClaimRequest) -> String {
+    let attempt = request.attempt_id;
     format!(
         "(CASE WHEN strpos(current_setting($$idem.held$$,true),'{attempt}')>0 THEN '{attempt}' \
          ELSE current_setting($${CLAIM_GONE}$$) END)::uuid"

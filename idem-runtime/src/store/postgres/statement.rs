@@ -22,7 +22,7 @@ use crate::key::hex;
 pub(super) struct Statement {
     text: String,
     /// What stands in the places of the values.
-    places: Vec<String>,
+    placeholders: Vec<String>,
     /// The values themselves, if they are sent beside the text.
     arguments: Option<Result<PgArguments, BoxDynError>>,
 }
@@ -31,25 +31,25 @@ impl Statement {
     pub(super) fn new(text: String, named: bool) -> Self {
         Self {
             text,
-            places: Vec::new(),
+            placeholders: Vec::new(),
             arguments: named.then(|| Ok(PgArguments::default())),
         }
     }
 
     pub(super) fn bind(mut self, value: impl Value) -> Self {
-        let place = match &mut self.arguments {
+        let placeholder = match &mut self.arguments {
             None => value.literal(),
             Some(arguments) => {
-                let place = value.place(self.places.len() + 1);
+                let placeholder = value.placeholder(self.placeholders.len() + 1);
                 if let Ok(list) = arguments
                     && let Err(refused) = value.add_to(list)
                 {
                     *arguments = Err(refused);
                 }
-                place
+                placeholder
             }
         };
-        self.places.push(place);
+        self.placeholders.push(placeholder);
         self
     }
 
@@ -80,7 +80,7 @@ impl Statement {
     }
 
     fn ready(self) -> Ready {
-        let text = splice(&self.text, &self.places);
+        let text = splice(&self.text, &self.placeholders);
         match self.arguments {
             Some(arguments) => {
                 Ready::Named(sqlx::__query_with_result(AssertSqlSafe(text), arguments))
@@ -136,7 +136,7 @@ pub(super) trait Value {
     fn literal(&self) -> String;
 
     /// What stands for the value number `number` where it is sent beside the text.
-    fn place(&self, number: usize) -> String {
+    fn placeholder(&self, number: usize) -> String {
         format!("${number}")
     }
 
@@ -152,7 +152,7 @@ impl Value for &str {
         )
     }
 
-    fn place(&self, number: usize) -> String {
+    fn placeholder(&self, number: usize) -> String {
         format!("convert_from(${number}, 'UTF8')")
     }
 
@@ -166,8 +166,8 @@ impl Value for String {
         self.as_str().literal()
     }
 
-    fn place(&self, number: usize) -> String {
-        self.as_str().place(number)
+    fn placeholder(&self, number: usize) -> String {
+        self.as_str().placeholder(number)
     }
 
     fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {

@@ -4,62 +4,80 @@ use sqlx::postgres::{PgConnection, PgTransactionManager, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, Fresh, Opened, Sealed, seal};
+use super::super::backend::{Backend, FinishOutcome, Fresh, Opened, finish};
+use super::super::rollback_guard::RollbackGuard;
 use super::super::session::{
-    Ask, CommitError, Declined, Entry, Held, Home, Seen, Session as _, Spent,
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+    PoolTraits, Purgeable, Session as _,
 };
-use super::super::unbroken::Unbroken;
-use super::{code, fused, home, look, purge, sql, step};
+use super::{code, fused, in_sync, look, pool_traits, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
 impl Backend for Postgres {
-    fn home(pool: &Pool<Self>) -> Result<Home, Error> {
-        Ok(home::of(&pool.connect_options()))
+    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error> {
+        Ok(pool_traits::of(&pool.connect_options()))
     }
 
-    async fn peek(conn: &mut PgConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
-        match ask.declined {
-            Some(Declined::Recorded | Declined::InFlight) => fused::look(conn, ask).await,
-            Some(Declined::Unprepared) => fused::prepare(conn, &ask.table).await.map(|()| None),
-            Some(Declined::Unfit) | None => Ok(None),
+    async fn look_up_before_begin(
+        conn: &mut PgConnection,
+        request: &ClaimRequest,
+    ) -> Result<Option<ClaimLookup>, Error> {
+        match request.fused_fallback {
+            Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
+                fused::look(conn, request).await
+            }
+            Some(FusedFallback::Unprepared) => {
+                fused::prepare(conn, &request.table).await.map(|()| None)
+            }
+            Some(FusedFallback::Unfit) | None => Ok(None),
         }
     }
 
     async fn open_fresh<'c>(
         conn: &'c mut PgConnection,
-        ask: &Ask,
-        undo: bool,
-    ) -> Result<Fresh<'c, Self>, Result<Declined, Error>> {
-        fused::open(conn, ask, undo).await
+        request: &ClaimRequest,
+        may_discard: bool,
+    ) -> Result<Fresh<'c, Self>, Result<FusedFallback, Error>> {
+        fused::open(conn, request, may_discard).await
     }
 
-    async fn open<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
+    async fn open<'c>(
+        conn: &'c mut PgConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = conn
-            .begin_with(AssertSqlSafe(sql::begin(ask)))
+            .begin_with(AssertSqlSafe(sql::begin(request)))
             .await
-            .map_err(code::fold_begin)?;
-        let seen = look(&mut tx, ask).await.and_then(|(mut seen, held)| {
-            seen.lock = lock_answer(&held, ask).ok_or(Error::AlreadyInTransaction)?;
-            Ok(seen)
-        });
-        Ok((tx, seen))
+            .map_err(code::begin_error)?;
+        let found = look(&mut tx, request)
+            .await
+            .and_then(|(mut found, claims)| {
+                found.lock = lock_answer(&claims, request).ok_or(Error::AlreadyInTransaction)?;
+                Ok(found)
+            });
+        Ok((tx, found))
     }
 
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
         conn.begin_with(AssertSqlSafe(sql::begin_plain()))
             .await
-            .map_err(code::fold_begin)
+            .map_err(code::begin_error)
     }
 
-    async fn join<'c>(conn: &'c mut PgConnection, ask: &Ask) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = Self::savepoint(conn).await?;
-        let seen = tx.claim(ask).await;
-        Ok((tx, seen))
+    async fn join<'c>(
+        conn: &'c mut PgConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
+        let mut tx = Self::join_plain(conn).await?;
+        let found = tx.claim(request).await;
+        Ok((tx, found))
     }
 
-    async fn savepoint(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
-        Unbroken::new(conn.begin()).await.map_err(code::fold)
+    async fn join_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
+        RollbackGuard::new(conn.begin())
+            .await
+            .map_err(code::map_error)
     }
 
     async fn clear(conn: &mut PgConnection) {
@@ -75,43 +93,45 @@ impl Backend for Postgres {
         true
     }
 
-    async fn has_ended(tx: &mut Transaction<'_, Self>, held: &Held) -> Result<bool, Error> {
-        let (asked, ended) = sql::ended(&held.ask);
+    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &HeldClaim) -> Result<bool, Error> {
+        let (asked, ended) = sql::ended(&claim.request);
         let answer = tx.fetch_optional(sqlx::raw_sql(AssertSqlSafe(asked))).await;
         // Of a connection that is out of step, this is another statement's answer.
         Ok(matches!(answer, Ok(Some(row)) if row.try_get(0).is_ok_and(|said: &str| said == ended)))
     }
 
-    async fn prove(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
+    async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
         // either.
-        tx.execute("SAVEPOINT idem_end").await.map_err(code::fold)?;
-        match step::is_in_step(tx).await {
+        tx.execute("SAVEPOINT idem_end")
+            .await
+            .map_err(code::map_error)?;
+        match in_sync::is_in_sync(tx).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(code::fold(code::out_of_step())),
-            Err(error) => Err(code::fold(error)),
+            Ok(false) => Err(code::map_error(code::out_of_sync())),
+            Err(error) => Err(code::map_error(error)),
         }
     }
 
-    async fn is_in_step(conn: &mut PgConnection) -> bool {
+    async fn is_in_sync(conn: &mut PgConnection) -> bool {
         // What a dead link does not answer, nobody reads later.
-        step::is_in_step(conn).await.unwrap_or(true)
+        in_sync::is_in_sync(conn).await.unwrap_or(true)
     }
 
     async fn hang_up(conn: &mut PgConnection) {
-        step::hang_up(conn).await;
+        in_sync::hang_up(conn).await;
     }
 
-    async fn seal<'c>(
+    async fn finish<'c>(
         tx: Transaction<'c, Self>,
-        held: &Held,
-        entry: &Entry<'_>,
-        undo: bool,
-    ) -> Sealed<'c, Self> {
-        if held.fused {
-            return fused::seal(tx, held, entry, undo).await;
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> FinishOutcome<'c, Self> {
+        if claim.fused {
+            return fused::finish(tx, claim, record, body_writes).await;
         }
-        seal(tx, held, entry, undo).await
+        finish(tx, claim, record, body_writes).await
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
@@ -122,16 +142,16 @@ impl Backend for Postgres {
             return Err(CommitError::Ambiguous(error));
         }
         begin_again(tx).await;
-        Err(CommitError::RolledBack(code::fold_commit(error)))
+        Err(CommitError::RolledBack(code::commit_error(error)))
     }
 
     async fn sweep(
         conn: &mut PgConnection,
         table: &str,
-        spent: Spent,
+        purgeable: Purgeable,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
-        purge::leading(conn, table, spent, limit).await
+        purge::leading(conn, table, purgeable, limit).await
     }
 
     fn is_momentary(error: &Error) -> bool {
@@ -139,12 +159,12 @@ impl Backend for Postgres {
         matches!(error, Error::StatementsLost(_))
     }
 
-    fn may_be_rivals(error: &Error) -> bool {
+    fn may_be_conflict(error: &Error) -> bool {
         matches!(error, Error::Database(error) if code::may_be_our_conflict(error.as_sqlx()))
     }
 
-    fn fold(error: sqlx::Error) -> Error {
-        code::fold(error)
+    fn map_error(error: sqlx::Error) -> Error {
+        code::map_error(error)
     }
 }
 
@@ -157,9 +177,9 @@ pub(super) async fn begin_again(tx: &mut Transaction<'_, Postgres>) {
 }
 
 /// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
-pub(super) fn lock_answer(held: &str, ask: &Ask) -> Option<Lock> {
-    let (owner, attempt) = held.split_once(':')?;
-    if attempt.trim_end_matches(',') != ask.attempt_id.to_string() {
+pub(super) fn lock_answer(claims: &str, request: &ClaimRequest) -> Option<Lock> {
+    let (owner, attempt) = claims.split_once(':')?;
+    if attempt.trim_end_matches(',') != request.attempt_id.to_string() {
         return None;
     }
     Some(if owner == "-" {

@@ -16,7 +16,7 @@ const CONSTRAINT_PRIMARYKEY: u32 = 1555;
 const CONSTRAINT_UNIQUE: u32 = 2067;
 
 /// What an error of one of the library's own statements means.
-pub(super) fn fold(error: sqlx::Error) -> Error {
+pub(super) fn map_error(error: sqlx::Error) -> Error {
     let Some(code) = code(&error) else {
         return match error {
             sqlx::Error::ColumnDecode { .. }
@@ -41,20 +41,20 @@ pub(super) fn fold(error: sqlx::Error) -> Error {
 
 /// As [`fold`], for a statement that names the witness: a plain error says that there is no such
 /// savepoint.
-pub(super) fn fold_witness(error: sqlx::Error) -> Error {
+pub(super) fn savepoint_error(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
         Error::TransactionEnded
     } else {
-        fold(error)
+        map_error(error)
     }
 }
 
 /// As [`fold`], for BEGIN: one that fails plainly does so inside a transaction.
-pub(super) fn fold_begin(error: sqlx::Error) -> Error {
+pub(super) fn begin_error(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
         Error::AlreadyInTransaction
     } else {
-        fold(error)
+        map_error(error)
     }
 }
 
@@ -102,14 +102,17 @@ mod tests {
     #[test]
     fn an_error_without_a_code_fails_closed() {
         assert!(matches!(
-            fold(sqlx::Error::PoolTimedOut),
+            map_error(sqlx::Error::PoolTimedOut),
             Error::Unavailable(_)
         ));
         assert!(matches!(
-            fold(sqlx::Error::BeginFailed),
+            map_error(sqlx::Error::BeginFailed),
             Error::AlreadyInTransaction
         ));
-        assert!(matches!(fold(sqlx::Error::RowNotFound), Error::Database(_)));
+        assert!(matches!(
+            map_error(sqlx::Error::RowNotFound),
+            Error::Database(_)
+        ));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 use super::super::session::Migrate;
-use super::code::{fold, fold_begin};
+use super::code::{begin_error, map_error};
 use super::verify::definition;
 use crate::error::Error;
 
@@ -13,17 +13,17 @@ impl Migrate for SqliteConnection {
 
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = if self.is_in_transaction() {
-            self.begin().await.map_err(fold)?
+            self.begin().await.map_err(map_error)?
         } else {
             self.begin_with("BEGIN IMMEDIATE")
                 .await
-                .map_err(fold_begin)?
+                .map_err(begin_error)?
         };
         if definition(&mut tx, table).await?.is_none() {
             tx.execute(sqlx::raw_sql(AssertSqlSafe(migration)))
                 .await
-                .map_err(fold)?;
+                .map_err(map_error)?;
         }
-        tx.commit().await.map_err(fold)
+        tx.commit().await.map_err(map_error)
     }
 }

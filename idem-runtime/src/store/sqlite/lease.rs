@@ -1,16 +1,17 @@
 //! Leases on SQLite: each write in a transaction of its own, flushed before it answers.
 
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
 use super::super::lease::{
-    Due, Extended, LeaseSession, LeaseStatements, Leased, Listed, Overdue, Page, Plan, Terms,
-    Write, condition, decided, lapsed, spent,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
+    UnknownRecord, Write, condition, decided, lapsed, reclaimable,
 };
-use super::super::session::{Ask, CommitError, Entry};
-use super::sql::{NOW, full, parts};
-use super::{code, look_as_writer, met, row, sql, wrong_or};
+use super::super::session::{ClaimRequest, CommitError, NewRecord};
+use super::durable::{make_durable, restore};
+use super::sql::{NOW, full};
+use super::{code, found_reclaimable, look_as_writer, row, sql, wrong_or};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::{Change, Lock};
@@ -19,37 +20,48 @@ use crate::record::{AttemptId, CODEC_JSON};
 
 const IDENTITY: &str = "namespace = ?1 AND scope = ?2 AND key = ?3";
 
-/// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
-const FULL: i64 = 2;
-
 /// The most leases that one statement extends: 1,000, of five values each.
 const AT_ONCE: usize = 1_000;
 
 impl LeaseSession for SqliteConnection {
-    async fn take(&mut self, ask: &Ask, terms: &Terms<'_>) -> Result<Leased, CommitError> {
+    async fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
         check(self)?;
         // Before the write lock: an answer must not wait for another key's writer.
-        let seen = Sqlite::peek(self, ask).await.map_err(rolled_back)?;
+        let found = Sqlite::look_up_before_begin(self, request)
+            .await
+            .map_err(rolled_back)?;
         let mut running = None;
-        if let Some(seen) = seen {
-            let (sighting, held) = seen.split(ask.clone());
-            if let Plan::Answer(leased) = terms.plan(sighting) {
+        if let Some(found) = found {
+            let (lookup, claim) = found.split(request.clone());
+            if let Plan::Answer(leased) = lease_request.plan(lookup) {
                 return Ok(leased);
             }
-            running = held.running;
+            running = claim.running;
         }
-        let level = make_durable(self, &ask.table).await.map_err(rolled_back)?;
-        let taken = write_lease(self, ask, terms).await;
-        restore(self, &ask.table, level).await;
+        let level = make_durable(self, &request.table)
+            .await
+            .map_err(rolled_back)?;
+        let taken = write_lease(self, request, lease_request).await;
+        restore(self, &request.table, level).await;
         drop(running);
         taken
     }
 
-    async fn alter(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, CommitError> {
         check(self)?;
-        let level = make_durable(self, &ask.table).await.map_err(rolled_back)?;
-        let done = alter(self, ask, write).await;
-        restore(self, &ask.table, level).await;
+        let level = make_durable(self, &request.table)
+            .await
+            .map_err(rolled_back)?;
+        let done = update(self, request, write).await;
+        restore(self, &request.table, level).await;
         done
     }
 
@@ -71,7 +83,7 @@ impl LeaseSession for SqliteConnection {
         done
     }
 
-    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<Listed>, Error> {
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         let after = page
             .after
             .map_or("", |_| "AND (locked_until, scope, key) > (?3, ?4, ?5)");
@@ -94,9 +106,9 @@ impl LeaseSession for SqliteConnection {
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
-                listed.push(Listed {
-                    scope: row.try_get("scope").map_err(code::fold)?,
-                    key: row.try_get("key").map_err(code::fold)?,
+                listed.push(UnknownRecord {
+                    scope: row.try_get("scope").map_err(code::map_error)?,
+                    key: row.try_get("key").map_err(code::map_error)?,
                     record,
                 });
             }
@@ -121,19 +133,19 @@ impl LeaseSession for SqliteConnection {
 }
 
 impl LeaseStatements for SqliteConnection {
-    async fn put(
+    async fn upsert(
         &mut self,
-        ask: &Ask,
-        entry: &Entry<'_>,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
     ) -> Result<bool, Error> {
-        let table = full(&ask.table);
-        let statement = if entry.replaces.is_some() {
+        let table = full(&request.table);
+        let statement = if record.replaces.is_some() {
             let guard = if take_over {
                 condition(Change::TakeOver, NOW)
             } else {
-                spent(NOW)
+                reclaimable(NOW)
             };
             format!(
                 "UPDATE {table} SET created_at = {NOW}, expires_at = 9223372036854775807, locked_until = {NOW} + ?4, \
@@ -150,39 +162,45 @@ impl LeaseStatements for SqliteConnection {
             )
         };
         let result = sqlx::query(AssertSqlSafe(statement))
-            .bind(ask.identity.namespace())
-            .bind(ask.identity.scope().as_str())
-            .bind(ask.identity.key().as_str())
+            .bind(request.identity.namespace())
+            .bind(request.identity.scope().as_str())
+            .bind(request.identity.key().as_str())
             .bind(lease.micros())
-            .bind(ask.attempt_id.as_uuid())
-            .bind(entry.attempt)
-            .bind(entry.status.code())
+            .bind(request.attempt_id.as_uuid())
+            .bind(record.attempt)
+            .bind(record.status.code())
             .bind(FINGERPRINT_VERSION)
             .bind(CODEC_JSON)
-            .bind(entry.operation)
+            .bind(record.operation)
             .bind(
-                entry
+                record
                     .fingerprint
                     .as_ref()
                     .map(|hash| hash.as_bytes().as_slice()),
             )
-            .bind(entry.request)
-            .bind(entry.replaces.map(AttemptId::as_uuid))
+            .bind(record.request)
+            .bind(record.replaces.map(AttemptId::as_uuid))
             .bind(lease.on_lapse().code())
             .execute(&mut *self)
             .await;
         match result {
             Ok(done) if done.rows_affected() == 1 => Ok(true),
-            Ok(_) if entry.replaces.is_some() => Ok(false),
+            Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
-                met(self, ask, error).await.map(|()| false)
+            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+                found_reclaimable(self, request, error)
+                    .await
+                    .map(|()| false)
             }
-            Err(error) => Err(code::fold(error)),
+            Err(error) => Err(code::map_error(error)),
         }
     }
 
-    async fn update(&mut self, ask: &Ask, write: &Write<'_>) -> Result<bool, Error> {
+    async fn update_row(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, Error> {
         let Write { change, .. } = *write;
         let set = match change {
             Change::Extend => format!(", locked_until = {NOW} + ?6"),
@@ -198,15 +216,15 @@ impl LeaseStatements for SqliteConnection {
         };
         let statement = format!(
             "UPDATE OR ABORT {} SET attempt_id = ?5, status = {}{set} WHERE {IDENTITY} AND attempt_id = ?4 AND {}",
-            full(&ask.table),
+            full(&request.table),
             change.to().code(),
             condition(change, NOW),
         );
         let mut query = sqlx::query(AssertSqlSafe(statement))
-            .bind(ask.identity.namespace())
-            .bind(ask.identity.scope().as_str())
-            .bind(ask.identity.key().as_str())
-            .bind(write.seen.as_uuid())
+            .bind(request.identity.namespace())
+            .bind(request.identity.scope().as_str())
+            .bind(request.identity.key().as_str())
+            .bind(write.expected.as_uuid())
             .bind(write.becomes.as_uuid());
         if !set.is_empty() {
             query = query.bind(write.lasts);
@@ -216,34 +234,34 @@ impl LeaseStatements for SqliteConnection {
         }
         match query.execute(&mut *self).await {
             Ok(done) => Ok(done.rows_affected() == 1),
-            Err(error) => Err(wrong_or(self, &ask.table, error).await),
+            Err(error) => Err(wrong_or(self, &request.table, error).await),
         }
     }
 }
 
 async fn write_lease(
     conn: &mut SqliteConnection,
-    ask: &Ask,
-    terms: &Terms<'_>,
+    request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
 ) -> Result<Leased, CommitError> {
     let mut tx = begin(conn).await?;
-    let decided = match look_as_writer(&mut tx, ask).await {
-        Ok(mut seen) => {
-            seen.lock = Lock::Granted;
-            decided(&mut *tx, seen, ask, terms).await
+    let decided = match look_as_writer(&mut tx, request).await {
+        Ok(mut found) => {
+            found.lock = Lock::Granted;
+            decided(&mut *tx, found, request, lease_request).await
         }
         Err(error) => Err(error),
     };
     end(tx, decided).await
 }
 
-async fn alter(
+async fn update(
     conn: &mut SqliteConnection,
-    ask: &Ask,
+    request: &ClaimRequest,
     write: &Write<'_>,
 ) -> Result<bool, CommitError> {
     let mut tx = begin(conn).await?;
-    let done = tx.update(ask, write).await;
+    let done = tx.update_row(request, write).await;
     end(tx, done.map(|done| (done, done))).await
 }
 
@@ -297,7 +315,7 @@ async fn extend_some(
     rows.iter()
         .map(id)
         .collect::<Result<_, _>>()
-        .map_err(code::fold)
+        .map_err(code::map_error)
 }
 
 async fn lapse(conn: &mut SqliteConnection, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
@@ -336,7 +354,7 @@ fn check(conn: &SqliteConnection) -> Result<(), CommitError> {
 async fn begin(conn: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, CommitError> {
     conn.begin_with("BEGIN IMMEDIATE")
         .await
-        .map_err(|error| CommitError::RolledBack(code::fold_begin(error)))
+        .map_err(|error| CommitError::RolledBack(code::begin_error(error)))
 }
 
 /// COMMIT where something was written, and ROLLBACK where nothing was.
@@ -347,7 +365,7 @@ async fn end<T>(
     match done {
         Ok((answer, true)) => Sqlite::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
-            let rolled = tx.rollback().await.map_err(code::fold);
+            let rolled = tx.rollback().await.map_err(code::map_error);
             rolled.map(|()| answer).map_err(rolled_back)
         }
         Err(error) => {
@@ -355,32 +373,6 @@ async fn end<T>(
             let _ = tx.rollback().await;
             Err(CommitError::RolledBack(error))
         }
-    }
-}
-
-/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a power failure.
-/// Returns the level to restore, if it was lower. It cannot be changed inside a transaction.
-async fn make_durable(conn: &mut SqliteConnection, table: &str) -> Result<Option<i64>, Error> {
-    let (schema, _) = parts(table);
-    let level: i64 = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA {schema}.synchronous")))
-        .fetch_one(&mut *conn)
-        .await
-        .map_err(code::fold)?;
-    if level >= FULL {
-        return Ok(None);
-    }
-    // It fails plainly inside a transaction, and the driver need not know of one.
-    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {FULL}"));
-    conn.execute(statement).await.map_err(code::fold_begin)?;
-    Ok(Some(level))
-}
-
-async fn restore(conn: &mut SqliteConnection, table: &str, level: Option<i64>) {
-    if let Some(level) = level {
-        // A connection that stays more durable than it was asked to be harms nobody.
-        let (schema, _) = parts(table);
-        let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
-        let _ = conn.execute(statement).await;
     }
 }
 

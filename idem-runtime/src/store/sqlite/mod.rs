@@ -17,6 +17,7 @@
 mod attached;
 mod code;
 mod create;
+mod durable;
 mod lease;
 pub(crate) mod sql;
 mod unit;
@@ -26,8 +27,11 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::row;
-use super::running::{Refused, Running};
-use super::session::{Ask, Entry, Held, Seen, Session, Spent, Written, sealed::Sealed};
+use super::running::{Refused, RunningKey};
+use super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
+    sealed::Sealed,
+};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 use crate::fast_check;
 use crate::fingerprint::FINGERPRINT_VERSION;
@@ -41,88 +45,94 @@ impl Session for SqliteConnection {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, ask: &Ask) -> Result<Seen, Error> {
+    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
         if !self.is_in_transaction() && !begun_by_hand(self).await? {
-            return Ok(Seen {
+            return Ok(ClaimLookup {
                 lock: Lock::NoTransaction,
-                ..look(self, ask).await?
+                ..look(self, request).await?
             });
         }
         // Before the write lock, for which a duplicate would wait as long as the attempt in flight
         // runs.
-        let home = file(self, &ask.table).await?;
-        let (lock, running) = enter(self, ask, home.as_ref()).await?;
-        let seen = if lock == Lock::Granted {
-            look_as_writer(self, ask).await?
+        let database_path = file(self, &request.table).await?;
+        let (lock, running) = enter(self, request, database_path.as_ref()).await?;
+        let found = if lock == Lock::Granted {
+            look_as_writer(self, request).await?
         } else {
-            look(self, ask).await?
+            look(self, request).await?
         };
-        Ok(Seen {
+        Ok(ClaimLookup {
             lock,
             running,
-            ..seen
+            ..found
         })
     }
 
-    async fn look_up(&mut self, ask: &Ask) -> Result<Seen, Error> {
-        look(self, ask).await
+    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+        look(self, request).await
     }
 
-    async fn verify(&mut self, held: &Held) -> Result<(), Error> {
-        verify::table(self, &held.ask.table).await
+    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
+        verify::table(self, &claim.request.table).await
     }
 
-    async fn findings(&mut self, held: &Held) -> Result<Vec<SchemaFinding>, Error> {
-        verify::findings(self, &held.ask.table).await
+    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &claim.request.table).await
     }
 
-    async fn mark(&mut self, held: &Held, _: bool) -> Result<(), Error> {
-        let statement = format!("SAVEPOINT {}", held.ask.savepoint());
+    async fn set_savepoint(&mut self, claim: &HeldClaim, _: bool) -> Result<(), Error> {
+        let statement = format!("SAVEPOINT {}", claim.request.savepoint_name());
         self.execute(AssertSqlSafe(statement))
             .await
-            .map_err(code::fold)?;
+            .map_err(code::map_error)?;
         Ok(())
     }
 
-    async fn unmark(&mut self, held: &Held, undo: bool) -> Result<(), Error> {
-        let savepoint = held.ask.savepoint();
-        if undo {
+    async fn release_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        body_writes: BodyWrites,
+    ) -> Result<(), Error> {
+        let savepoint = claim.request.savepoint_name();
+        if body_writes == BodyWrites::Discard {
             let statement = format!("ROLLBACK TO SAVEPOINT {savepoint}");
             self.execute(AssertSqlSafe(statement))
                 .await
-                .map_err(code::fold_witness)?;
+                .map_err(code::savepoint_error)?;
         }
         let statement = format!("RELEASE SAVEPOINT {savepoint}");
         self.execute(AssertSqlSafe(statement))
             .await
-            .map_err(code::fold_witness)?;
+            .map_err(code::savepoint_error)?;
         Ok(())
     }
 
-    async fn write(&mut self, held: &Held, entry: &Entry<'_>) -> Result<Written, Error> {
-        let mut rows = insert(self, held, entry, true).await;
+    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+        let mut rows = insert(self, claim, record, true).await;
         if matches!(rows, Ok(0)) {
             let files = attached::list(self).await?;
             attached::check(self, files).await?;
-            rows = insert(self, held, entry, false).await;
+            rows = insert(self, claim, record, false).await;
         }
         match rows {
             Ok(1) => Ok(Written::Done),
-            Ok(_) if entry.replaces.is_some() => Ok(Written::Rival),
+            Ok(_) if record.replaces.is_some() => Ok(Written::Conflict),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) && entry.replaces.is_none() => {
-                met(self, &held.ask, error).await.map(|()| Written::Rival)
+            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+                found_reclaimable(self, &claim.request, error)
+                    .await
+                    .map(|()| Written::Conflict)
             }
-            Err(error) => Err(code::fold(error)),
+            Err(error) => Err(code::map_error(error)),
         }
     }
 
-    async fn release(&mut self, held: Held) -> Result<(), Error> {
-        self.unmark(&held, false).await
+    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+        self.release_savepoint(&claim, BodyWrites::Keep).await
     }
 
-    async fn purge(&mut self, table: &str, spent: Spent, limit: u32) -> Result<u64, Error> {
-        let done = sqlx::query(AssertSqlSafe(sql::purge(table, spent)))
+    async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {
+        let done = sqlx::query(AssertSqlSafe(sql::purge(table, purgeable)))
             .bind(limit)
             .execute(&mut *self)
             .await;
@@ -136,33 +146,33 @@ impl Session for SqliteConnection {
 /// Inserts the record; returns how many rows that were. None, if `alone` and another file is attached.
 async fn insert(
     conn: &mut SqliteConnection,
-    held: &Held,
-    entry: &Entry<'_>,
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
     alone: bool,
 ) -> Result<u64, sqlx::Error> {
-    let ask = &held.ask;
-    let statement = sql::write(&ask.table, entry.replaces.is_some(), alone);
+    let request = &claim.request;
+    let statement = sql::write(&request.table, record.replaces.is_some(), alone);
     let done = sqlx::query(AssertSqlSafe(statement))
-        .bind(entry.retention)
-        .bind(ask.attempt_id.as_uuid())
-        .bind(entry.attempt)
-        .bind(entry.status.code())
+        .bind(record.retention)
+        .bind(request.attempt_id.as_uuid())
+        .bind(record.attempt)
+        .bind(record.status.code())
         .bind(FINGERPRINT_VERSION)
         .bind(CODEC_JSON)
-        .bind(ask.identity.namespace())
-        .bind(ask.identity.scope().as_str())
-        .bind(ask.identity.key().as_str())
-        .bind(entry.operation)
+        .bind(request.identity.namespace())
+        .bind(request.identity.scope().as_str())
+        .bind(request.identity.key().as_str())
+        .bind(record.operation)
         .bind(
-            entry
+            record
                 .fingerprint
                 .as_ref()
                 .map(|hash| hash.as_bytes().as_slice()),
         )
-        .bind(entry.request)
-        .bind(entry.result)
-        .bind(entry.failure)
-        .bind(entry.replaces.map(AttemptId::as_uuid))
+        .bind(record.request)
+        .bind(record.result)
+        .bind(record.failure)
+        .bind(record.replaces.map(AttemptId::as_uuid))
         .execute(conn)
         .await?;
     Ok(done.rows_affected())
@@ -171,26 +181,28 @@ async fn insert(
 /// Enters the identity among those that run in this process.
 async fn enter(
     conn: &mut SqliteConnection,
-    ask: &Ask,
-    home: Option<&String>,
-) -> Result<(Lock, Option<Running>), Error> {
+    request: &ClaimRequest,
+    database_path: Option<&String>,
+) -> Result<(Lock, Option<RunningKey>), Error> {
     // The address of the driver's handle: no two living connections share one.
     let runner = conn
         .lock_handle()
         .await
-        .map_err(code::fold)?
+        .map_err(code::map_error)?
         .as_raw_handle()
         .addr()
         .get();
     // A database without a name is this connection's own.
-    let home = home.or(ask.home.name.as_ref());
-    let home = home.map_or_else(|| format!("connection {runner}"), String::clone);
-    Ok(match Running::enter(&home, ask.mark, runner) {
-        Ok(running) => (Lock::Granted, Some(running)),
-        Err(Refused::Here) => (Lock::Nested, None),
-        Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
-        Err(Refused::Elsewhere) => (Lock::Granted, None),
-    })
+    let database_path = database_path.or(request.pool_traits.database_path.as_ref());
+    let database_path = database_path.map_or_else(|| format!("connection {runner}"), String::clone);
+    Ok(
+        match RunningKey::enter(&database_path, request.lock_key, runner) {
+            Ok(running) => (Lock::Granted, Some(running)),
+            Err(Refused::Here) => (Lock::Nested, None),
+            Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
+            Err(Refused::Elsewhere) => (Lock::Granted, None),
+        },
+    )
 }
 
 /// The file of the table's database, asked without reading from it: a statement that reads, and be
@@ -200,10 +212,14 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     let databases = conn
         .fetch_all("PRAGMA database_list")
         .await
-        .map_err(code::fold)?;
+        .map_err(code::map_error)?;
     for database in databases {
-        if database.try_get::<&str, _>("name").map_err(code::fold)? == schema {
-            let file: String = database.try_get("file").map_err(code::fold)?;
+        if database
+            .try_get::<&str, _>("name")
+            .map_err(code::map_error)?
+            == schema
+        {
+            let file: String = database.try_get("file").map_err(code::map_error)?;
             return Ok(Some(file).filter(|file| !file.is_empty()));
         }
     }
@@ -222,27 +238,34 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     match conn.execute(sqlx::raw_sql(IS_IN_TRANSACTION)).await {
         Ok(_) => Ok(false),
         Err(error) if code::is_plain_error(&error) => Ok(true),
-        Err(error) => Err(code::fold(error)),
+        Err(error) => Err(code::map_error(error)),
     }
 }
 
 /// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes
 /// first: a deferred transaction that reads first may find its snapshot stale when it writes.
-async fn look_as_writer(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
-    let statement = AssertSqlSafe(sql::take_write_lock(&ask.table));
+async fn look_as_writer(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+) -> Result<ClaimLookup, Error> {
+    let statement = AssertSqlSafe(sql::take_write_lock(&request.table));
     match conn.execute(statement).await {
-        Ok(_) => look(conn, ask).await,
-        Err(error) => Err(wrong_or(conn, &ask.table, error).await),
+        Ok(_) => look(conn, request).await,
+        Err(error) => Err(wrong_or(conn, &request.table, error).await),
     }
 }
 
 /// Whether there is a record that an INSERT can have met; the error if there is none: the duplicate is of a
 /// table that a trigger writes.
-async fn met(conn: &mut SqliteConnection, ask: &Ask, error: sqlx::Error) -> Result<(), Error> {
-    if look(conn, ask).await?.record.is_some() {
+async fn found_reclaimable(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+    error: sqlx::Error,
+) -> Result<(), Error> {
+    if look(conn, request).await?.record.is_some() {
         Ok(())
     } else {
-        Err(code::fold(error))
+        Err(code::map_error(error))
     }
 }
 
@@ -252,41 +275,42 @@ async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) 
     if code::is_plain_error(&error) {
         verify::why(conn, table, error).await
     } else {
-        code::fold(error)
+        code::map_error(error)
     }
 }
 
 /// The look-up.
-async fn look(conn: &mut SqliteConnection, ask: &Ask) -> Result<Seen, Error> {
-    let row = sqlx::query(AssertSqlSafe(sql::look_up(&ask.table)))
-        .bind(ask.identity.namespace())
-        .bind(ask.identity.scope().as_str())
-        .bind(ask.identity.key().as_str())
+async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    let row = sqlx::query(AssertSqlSafe(sql::look_up(&request.table)))
+        .bind(request.identity.namespace())
+        .bind(request.identity.scope().as_str())
+        .bind(request.identity.key().as_str())
         .fetch_one(&mut *conn)
         .await;
     let row = match row {
         Ok(row) => row,
-        Err(error) => return Err(wrong_or(conn, &ask.table, error).await),
+        Err(error) => return Err(wrong_or(conn, &request.table, error).await),
     };
-    if row.try_get::<bool, _>("dirty").map_err(code::fold)? {
+    if row.try_get::<bool, _>("dirty").map_err(code::map_error)? {
         // What was seen may be a rival's and never be committed.
         return Err(SchemaFault::ReadUncommitted.into());
     }
-    let file: String = row.try_get("file").map_err(code::fold)?;
-    let definition: String = row.try_get("definition").map_err(code::fold)?;
-    Ok(Seen {
+    let file: String = row.try_get("file").map_err(code::map_error)?;
+    let definition: String = row.try_get("definition").map_err(code::map_error)?;
+    Ok(ClaimLookup {
         record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
-        place: 0,
+        table_oid: 0,
         snapshot: false,
-        verified: verify::is_known(&ask.table, &definition)
+        verified: verify::is_known(&request.table, &definition)
             && verify::is_undone(
-                &row.try_get::<String, _>("journal").map_err(code::fold)?,
+                &row.try_get::<String, _>("journal")
+                    .map_err(code::map_error)?,
                 &file,
             ),
         placeholder: false,
         running: None,
-        home: Some(file).filter(|file| !file.is_empty()),
+        database_path: Some(file).filter(|file| !file.is_empty()),
     })
 }

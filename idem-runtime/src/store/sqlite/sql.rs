@@ -1,6 +1,6 @@
 //! Every statement's text. Only a checked table name is ever spliced in.
 
-use super::super::session::Spent;
+use super::super::session::Purgeable;
 
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
 /// finer).
@@ -100,10 +100,10 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
 }
 
 /// One batch of what is spent; leases are not touched.
-pub(super) fn purge(table: &str, spent: Spent) -> String {
-    let (statuses, column, ago) = match spent {
-        Spent::Expired => ("1, 2, 5", "expires_at", 0),
-        Spent::Unknown(ago) => ("4", "locked_until", ago),
+pub(super) fn purge(table: &str, purgeable: Purgeable) -> String {
+    let (statuses, column, ago) = match purgeable {
+        Purgeable::Expired => ("1, 2, 5", "expires_at", 0),
+        Purgeable::Unknown(ago) => ("4", "locked_until", ago),
     };
     let table = full(table);
     format!(

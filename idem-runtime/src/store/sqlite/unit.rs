@@ -9,13 +9,15 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transactio
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, Opened};
-use super::super::session::{Ask, CommitError, Home, Seen, Session as _, Spent};
+use super::super::session::{
+    ClaimLookup, ClaimRequest, CommitError, PoolTraits, Purgeable, Session as _,
+};
 use super::{code, enter, look, look_as_writer};
 use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
 
 impl Backend for Sqlite {
-    fn home(pool: &Pool<Self>) -> Result<Home, Error> {
+    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
         // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
@@ -25,72 +27,77 @@ impl Backend for Sqlite {
         let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
         let private = is_private_memory(&name.to_string_lossy());
         if !private && !says("mode", "memory") {
-            return Ok(Home::default());
+            return Ok(PoolTraits::default());
         }
         if !private && says("cache", "shared") {
-            return Ok(Home {
-                name: Some(name.to_string_lossy().into_owned()),
+            return Ok(PoolTraits {
+                database_path: Some(name.to_string_lossy().into_owned()),
                 ends_with_connections: true,
-                ..Home::default()
+                ..PoolTraits::default()
             });
         }
         let connections = pool.options().get_max_connections();
         if connections > 1 {
             Err(SchemaFault::MemoryPool { connections }.into())
         } else {
-            Ok(Home {
+            Ok(PoolTraits {
                 ends_with_connections: true,
-                ..Home::default()
+                ..PoolTraits::default()
             })
         }
     }
 
-    async fn peek(conn: &mut SqliteConnection, ask: &Ask) -> Result<Option<Seen>, Error> {
-        let mut seen = look(conn, ask).await?;
-        (seen.lock, seen.running) = enter(conn, ask, seen.home.as_ref()).await?;
-        Ok(Some(seen))
+    async fn look_up_before_begin(
+        conn: &mut SqliteConnection,
+        request: &ClaimRequest,
+    ) -> Result<Option<ClaimLookup>, Error> {
+        let mut found = look(conn, request).await?;
+        (found.lock, found.running) = enter(conn, request, found.database_path.as_ref()).await?;
+        Ok(Some(found))
     }
 
     async fn open<'c>(
         conn: &'c mut SqliteConnection,
-        ask: &Ask,
+        request: &ClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         // Not IMMEDIATE, which takes the write lock of every file attached as well: nobody could tell
         // afterwards which of them was written.
-        let mut tx = conn.begin_with("BEGIN").await.map_err(code::fold_begin)?;
-        let seen = look_as_writer(&mut tx, ask).await.map(|seen| Seen {
-            lock: Lock::Granted,
-            ..seen
-        });
-        Ok((tx, seen))
+        let mut tx = conn.begin_with("BEGIN").await.map_err(code::begin_error)?;
+        let found = look_as_writer(&mut tx, request)
+            .await
+            .map(|found| ClaimLookup {
+                lock: Lock::Granted,
+                ..found
+            });
+        Ok((tx, found))
     }
 
     async fn open_plain(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
         conn.begin_with("BEGIN IMMEDIATE")
             .await
-            .map_err(code::fold_begin)
+            .map_err(code::begin_error)
     }
 
     async fn join<'c>(
         conn: &'c mut SqliteConnection,
-        ask: &Ask,
+        request: &ClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = Self::savepoint(conn).await?;
-        let seen = tx.claim(ask).await;
-        Ok((tx, seen))
+        let mut tx = Self::join_plain(conn).await?;
+        let found = tx.claim(request).await;
+        Ok((tx, found))
     }
 
-    async fn savepoint(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
+    async fn join_plain(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
         // A `begin` dropped half-way inside a transaction sends one ROLLBACK too many (sqlx 0.9),
         // and what that rolls back is the caller's transaction, whose COMMIT then succeeds with
         // nothing. So once asked for, this savepoint is waited for without giving way; it takes no
         // lock, and the ping has emptied the queue before it.
-        conn.ping().await.map_err(code::fold)?;
+        conn.ping().await.map_err(code::map_error)?;
         let mut begin = pin!(conn.begin());
         poll_fn(|context| {
             loop {
                 if let Poll::Ready(begun) = begin.as_mut().poll(context) {
-                    return Poll::Ready(begun.map_err(code::fold_witness));
+                    return Poll::Ready(begun.map_err(code::savepoint_error));
                 }
                 std::thread::yield_now();
             }
@@ -117,7 +124,7 @@ impl Backend for Sqlite {
         true
     }
 
-    async fn prove(_: &mut Transaction<'_, Self>) -> Result<(), Error> {
+    async fn check_transaction(_: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // A failed statement does not abort a transaction, and COMMIT of none fails.
         Ok(())
     }
@@ -142,11 +149,11 @@ impl Backend for Sqlite {
     async fn sweep(
         conn: &mut SqliteConnection,
         table: &str,
-        spent: Spent,
+        purgeable: Purgeable,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
         // One statement, and so one transaction: the write lock is the lead.
-        match conn.purge(table, spent, limit).await {
+        match conn.purge(table, purgeable, limit).await {
             Ok(rows) => Ok(Some(rows)),
             Err(Error::Busy(_)) => Ok(None),
             Err(error) => Err(error),
@@ -157,8 +164,8 @@ impl Backend for Sqlite {
         matches!(error, Error::Busy(error) if error.code().is_some_and(|code| code::is_shared_cache_lock(&code)))
     }
 
-    fn fold(error: sqlx::Error) -> Error {
-        code::fold(error)
+    fn map_error(error: sqlx::Error) -> Error {
+        code::map_error(error)
     }
 }
 

@@ -29,7 +29,7 @@ impl Galera {
     /// Returns an error if it is not there. The text says what to install.
     pub fn provider() -> io::Result<PathBuf> {
         let mut places = Self::PROVIDERS.into_iter().map(PathBuf::from);
-        places.find(|place| place.is_file()).ok_or_else(|| {
+        places.find(|path| path.is_file()).ok_or_else(|| {
             io::Error::other("no Galera on this machine: install the package `galera-4`")
         })
     }

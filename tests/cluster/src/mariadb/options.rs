@@ -20,8 +20,8 @@ impl Options {
         self
     }
 
-    /// Returns the option file, with `place` before the added settings.
-    pub(crate) fn file(&self, place: &[(&str, &str)]) -> String {
+    /// Returns the option file, with `paths` before the added settings.
+    pub(crate) fn file(&self, paths: &[(&str, &str)]) -> String {
         let fixed = [
             ("bind-address", "127.0.0.1"),
             ("skip-name-resolve", "ON"),
@@ -35,7 +35,7 @@ impl Options {
             ("innodb_flush_log_at_trx_commit", "2"),
         ];
         let own = self.0.iter().map(|(name, value)| (&**name, &**value));
-        let lines = place.iter().copied().chain(fixed).chain(own);
+        let lines = paths.iter().copied().chain(fixed).chain(own);
         lines.fold("[mariadbd]\n".to_owned(), |file, (name, value)| {
             file + name + " = " + value + "\n"
         })

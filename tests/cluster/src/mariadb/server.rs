@@ -124,13 +124,13 @@ pub(crate) fn keep() -> io::Result<Keeper> {
 
 fn configure(keeper: &Keeper, options: &Options, port: u16) -> io::Result<()> {
     let dir = keeper.dir().display();
-    let place = [
+    let paths = [
         ("datadir", format!("{dir}/data")),
         ("socket", format!("{dir}/socket")),
         ("pid-file", format!("{dir}/pid")),
         ("tmpdir", format!("{dir}")),
         ("port", port.to_string()),
     ];
-    let place = place.each_ref().map(|(name, value)| (*name, &**value));
-    fs::write(keeper.dir().join("my.cnf"), options.file(&place))
+    let paths = paths.each_ref().map(|(name, value)| (*name, &**value));
+    fs::write(keeper.dir().join("my.cnf"), options.file(&paths))
 }

@@ -101,11 +101,11 @@ impl Verdict {
     pub(crate) fn of(measured: &Table, bounds: &Table) -> Self {
         let mut verdict = Self::default();
         let names = |table: &Table| table.0.iter().map(|(name, _)| name.clone()).collect();
-        let (told, bounded): (Vec<_>, Vec<_>) = (names(measured), names(bounds));
-        if told != bounded {
+        let (reported, bounded): (Vec<_>, Vec<_>) = (names(measured), names(bounds));
+        if reported != bounded {
             verdict.faults.push(format!(
                 "the stretches measured are {}, but the bounds are for {}: run `cargo xtask cost --bless`",
-                told.join(", "),
+                reported.join(", "),
                 bounded.join(", "),
             ));
             return verdict;

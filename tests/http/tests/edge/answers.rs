@@ -1,6 +1,6 @@
 //! What requests are answered.
 
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use reqwest::{Client, StatusCode};
 
 use crate::client::{order, order_as, problem, send};
@@ -74,7 +74,7 @@ async fn an_optional_key_may_be_absent_but_not_unacceptable() {
 #[tokio::test]
 async fn a_duplicate_of_a_running_request_is_told_when_to_come_back() {
     let shop = Shop::open().await;
-    let gate = Gate::at("running", Place::AfterWrite);
+    let gate = Gate::at("running", GatePoint::AfterWrite);
     let first = tokio::spawn(order(&shop, "running", "tea").send());
     gate.entered().await;
     let refusal = problem(send(order(&shop, "running", "tea")).await).await;

@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use idem_axum::Detached;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Notify;
@@ -55,10 +55,10 @@ async fn a_call_whose_client_hung_up_ends_and_its_retry_is_the_replay() {
             };
             builder.build().expect("a client")
         };
-        for place in [Place::BeforeWrite, Place::AfterWrite] {
-            let key = format!("hang-up-{}-{place:?}", shop.port);
+        for point in [GatePoint::BeforeWrite, GatePoint::AfterWrite] {
+            let key = format!("hang-up-{}-{point:?}", shop.port);
             let before = shop.count().await;
-            let gate = Gate::at(&key, place);
+            let gate = Gate::at(&key, point);
             let going = tokio::spawn(order_as(&client(), &shop, "acme", &key, "tea").send());
             gate.entered().await;
             going.abort();
@@ -75,7 +75,7 @@ async fn a_call_whose_client_hung_up_ends_and_its_retry_is_the_replay() {
             assert_eq!(answer.status(), StatusCode::CREATED);
             assert_eq!(text(&answer.headers()["idempotent-replayed"]), "true");
             let after = shop.count().await;
-            assert_eq!(after, (before.0 + 1, before.1 + 1), "{place:?}");
+            assert_eq!(after, (before.0 + 1, before.1 + 1), "{point:?}");
         }
     }
 }
@@ -85,7 +85,7 @@ async fn calls_whose_clients_hung_up_count_against_the_limit() {
     let detached = Detached::new(1);
     let (shop, left) = open(&detached).await;
     let key = format!("limit-{}", shop.port);
-    let gate = Gate::at(&key, Place::BeforeWrite);
+    let gate = Gate::at(&key, GatePoint::BeforeWrite);
     let going = tokio::spawn(order(&shop, &key, "tea").send());
     gate.entered().await;
     going.abort();

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::body::Bytes;
 use futures_util::stream;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
 use reqwest::{Body, Client, StatusCode};
 
@@ -13,10 +13,10 @@ use crate::shop::Shop;
 
 async fn a_client_goes_away(client: impl Fn() -> Client) {
     let shop = Shop::open().await;
-    for place in [Place::BeforeWrite, Place::AfterWrite] {
-        let key = format!("{:?}-{place:?}", shop.port);
+    for point in [GatePoint::BeforeWrite, GatePoint::AfterWrite] {
+        let key = format!("{:?}-{point:?}", shop.port);
         let before = shop.count().await;
-        let gate = Gate::at(&key, place);
+        let gate = Gate::at(&key, point);
         let going = tokio::spawn(order_as(&client(), &shop, "acme", &key, "tea").send());
         gate.entered().await;
         going.abort();
@@ -34,7 +34,7 @@ async fn a_client_goes_away(client: impl Fn() -> Client) {
         let answer = in_time("the key stays in flight", answered).await;
         assert_eq!(answer.status(), StatusCode::CREATED);
         let after = shop.count().await;
-        assert_eq!(after, (before.0 + 1, before.1 + 1), "{place:?}");
+        assert_eq!(after, (before.0 + 1, before.1 + 1), "{point:?}");
     }
 }
 

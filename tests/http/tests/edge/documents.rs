@@ -217,7 +217,7 @@ fn what_a_document_says_by_itself_stays() {
 
 #[allow(dead_code, reason = "only what describes it is looked at")]
 #[idempotent(namespace = "orders", retention = "7d", marker = PlaceOrder)]
-async fn place(
+async fn place_order(
     tx: &mut SqliteTransaction<'_>,
     key: &IdempotencyKey,
     number: i64,

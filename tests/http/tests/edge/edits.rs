@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response as Answer;
 use idem_axum::{HttpPolicy, InFlightAnswer, Problem};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use serde_json::Value;
 use tower::{ServiceBuilder, service_fn};
 use tower_http::trace::TraceLayer;
@@ -70,7 +70,7 @@ async fn headers_that_were_set_inside_a_policy_outlive_it() {
         let (inner, outer) = (map_response(set_headers), policy.clone());
         let shop = Shop::open_with(|routes| routes.layer(inner).layer(outer)).await;
         let key = format!("edits-{}", shop.port);
-        let gate = Gate::at(&key, Place::AfterWrite);
+        let gate = Gate::at(&key, GatePoint::AfterWrite);
         let first = tokio::spawn(order(&shop, &key, "tea").send());
         gate.entered().await;
         let in_flight = send(order(&shop, &key, "tea")).await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use idem_axum::Detached;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use tempfile::TempDir;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -127,7 +127,7 @@ async fn a_slow_handler(gateway: impl AsyncFnOnce(&Shop) -> Gateway) {
     let shop = Shop::open_with(|routes| routes.route_layer(layer)).await;
     let gateway = gateway(&shop).await;
     let key = format!("gateway-{}", shop.port);
-    let gate = Gate::at(&key, Place::BeforeWrite);
+    let gate = Gate::at(&key, GatePoint::BeforeWrite);
     // The gate stays closed until the gateway has given up.
     assert_eq!(gateway.order(&key).await.status, 504);
     gate.entered().await;

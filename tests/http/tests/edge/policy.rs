@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::http::StatusCode;
 use idem_axum::{HttpPolicy, InFlightAnswer};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use reqwest::Response;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::shop::{Shop, text};
 
 /// The answer to a duplicate of a running request.
 async fn duplicate(shop: &Shop, key: &str) -> Response {
-    let gate = Gate::at(key, Place::AfterWrite);
+    let gate = Gate::at(key, GatePoint::AfterWrite);
     let first = tokio::spawn(order(shop, key, "tea").send());
     gate.entered().await;
     let answer = send(order(shop, key, "tea")).await;

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use idem_runtime::{IdempotencyKey, Scope, idempotent, schema};
-use idem_tests::gate::{self, Place};
+use idem_tests::gate::{self, GatePoint};
 use idem_tests::sqlite::{Journal, Sqlite};
 use serde::{Deserialize, Serialize};
 use sqlx::{SqlitePool, SqliteTransaction};
@@ -52,12 +52,12 @@ async fn place_order(
     key: &IdempotencyKey,
     order: &Order,
 ) -> Result<Placed, OrderError> {
-    gate::pass(key.as_str(), Place::BeforeWrite).await;
+    gate::pass(key.as_str(), GatePoint::BeforeWrite).await;
     let number = sqlx::query_scalar("INSERT INTO orders (item) VALUES (?) RETURNING number")
         .bind(&order.item)
         .fetch_one(&mut **tx)
         .await?;
-    gate::pass(key.as_str(), Place::AfterWrite).await;
+    gate::pass(key.as_str(), GatePoint::AfterWrite).await;
     let item = order.item.clone();
     Ok(Placed { number, item })
 }

@@ -124,29 +124,32 @@ async fn what_inner_and_outer_layers_set_is_there_once_on_every_answer() {
 
 /// What a handler tells the layers outside.
 #[derive(Debug, Clone, Copy)]
-struct Told(&'static str);
+struct Reported(&'static str);
 
-async fn tell() -> Response {
+async fn report() -> Response {
     let mut response = "told".into_response();
-    response.extensions_mut().insert(Told("by the handler"));
+    response.extensions_mut().insert(Reported("by the handler"));
     *response.version_mut() = Version::HTTP_10;
     response
 }
 
 async fn listen(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let told = response.extensions().get::<Told>().map(|told| told.0);
-    let told = told.filter(|_| response.version() == Version::HTTP_10);
+    let reported = response
+        .extensions()
+        .get::<Reported>()
+        .map(|reported| reported.0);
+    let reported = reported.filter(|_| response.version() == Version::HTTP_10);
     *response.version_mut() = Version::HTTP_11;
-    let told = HeaderValue::from_static(told.unwrap_or("nothing"));
-    response.headers_mut().insert("x-told", told);
+    let reported = HeaderValue::from_static(reported.unwrap_or("nothing"));
+    response.headers_mut().insert("x-told", reported);
     response
 }
 
 #[tokio::test]
 async fn the_first_answer_is_the_response_itself_with_all_that_its_service_put_into_it() {
     let relay = Relay::open_routes(OPERATION, |layer, _| {
-        let routes = Router::new().route("/tell", post(tell));
+        let routes = Router::new().route("/tell", post(report));
         routes.layer(scoped(layer)).layer(from_fn(listen))
     })
     .await;

@@ -1,6 +1,6 @@
 //! How many runs there are at once.
 
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 
 use crate::relay::{Relay, refusal, scoped, send};
 
@@ -8,7 +8,7 @@ use crate::relay::{Relay, refusal, scoped, send};
 async fn runs_whose_clients_have_hung_up_count_and_a_request_over_the_limit_claims_nothing() {
     let relay = Relay::open_with(|layer| scoped(layer).max_concurrent(2)).await;
     let keys = ["limit-a", "limit-b"];
-    let gates = keys.map(|key| Gate::at(key, Place::AfterWrite));
+    let gates = keys.map(|key| Gate::at(key, GatePoint::AfterWrite));
     for (key, gate) in keys.iter().zip(&gates) {
         let going = tokio::spawn(relay.post("order", key).send());
         gate.entered().await;

@@ -18,7 +18,7 @@ use http_body_util::StreamBody;
 use idem_axum::layer::{IdempotencyLayer, Unscoped};
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Operation, Scope, schema};
-use idem_tests::gate::{self, Place};
+use idem_tests::gate::{self, GatePoint};
 use idem_tests::sqlite::{Journal, Sqlite};
 use reqwest::{Client, Method, RequestBuilder};
 use sqlx::{Sqlite as Db, SqlitePool};
@@ -36,7 +36,7 @@ pub(crate) const REPEATABLE: Operation =
 async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Bytes) -> Response {
     let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
     if let Some(key) = headers.get("idempotency-key") {
-        gate::pass(key.to_str().expect("text"), Place::AfterWrite).await;
+        gate::pass(key.to_str().expect("text"), GatePoint::AfterWrite).await;
     }
     match how.as_str() {
         "order" => (

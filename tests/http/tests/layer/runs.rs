@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use idem_axum::IdempotencyLayer;
 use idem_runtime::schema;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::sqlite::{Journal, Sqlite};
 use tower_layer::Layer as _;
 use tower_service::Service;
@@ -17,7 +17,7 @@ use crate::relay::{OPERATION, Relay, refusal, send};
 #[tokio::test]
 async fn a_duplicate_of_a_running_request_is_told_when_to_come_back() {
     let relay = Relay::open().await;
-    let gate = Gate::at("in-flight", Place::AfterWrite);
+    let gate = Gate::at("in-flight", GatePoint::AfterWrite);
     let first = tokio::spawn(relay.post("order", "in-flight").send());
     gate.entered().await;
     let duplicate = relay
@@ -39,7 +39,7 @@ async fn a_duplicate_of_a_running_request_is_told_when_to_come_back() {
 #[tokio::test]
 async fn a_client_that_goes_away_does_not_stop_the_run_and_its_retry_gets_the_response() {
     let relay = Relay::open().await;
-    let gate = Gate::at("gone", Place::AfterWrite);
+    let gate = Gate::at("gone", GatePoint::AfterWrite);
     let going = tokio::spawn(relay.post("order", "gone").send());
     gate.entered().await;
     going.abort();

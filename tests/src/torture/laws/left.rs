@@ -21,9 +21,9 @@ pub(super) fn nothing_is_stuck_in_flight(evidence: &Evidence<'_>) -> Vec<String>
 
 pub(super) fn nothing_that_commit_refused_remains(evidence: &Evidence<'_>) -> Vec<String> {
     evidence.keys(|key| {
-        let told = key.successes.iter().map(|(_, done, _)| *done);
+        let reported = key.successes.iter().map(|(_, done, _)| *done);
         let left = key.effects.iter().map(|effect| effect.done);
-        let mut all = told.chain(left).chain(key.recorded());
+        let mut all = reported.chain(left).chain(key.recorded());
         let refused = all.find(|done| done.run < 0)?;
         Some(format!("was answered, or has left, {refused:?}"))
     })

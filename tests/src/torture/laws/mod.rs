@@ -184,18 +184,18 @@ fn every_call_is_answered(evidence: &Evidence<'_>) -> Vec<String> {
     open.map(|call| {
         format!(
             "call {} of a caller, {}, was never answered",
-            call.place, call.key
+            call.index, call.key
         )
     })
     .collect()
 }
 
 fn no_answer_is_forbidden(evidence: &Evidence<'_>) -> Vec<String> {
-    let told = evidence.calls.iter().filter_map(|call| match &call.answer {
+    let reported = evidence.calls.iter().filter_map(|call| match &call.answer {
         Some(Answer::Forbidden(words)) => Some(format!("{} was told {words}", call.key)),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 fn a_key_has_one_effect_at_most(evidence: &Evidence<'_>) -> Vec<String> {
@@ -264,13 +264,13 @@ fn a_key_is_answered_afresh_once_at_most(evidence: &Evidence<'_>) -> Vec<String>
 
 fn a_failure_for_good_is_recorded_and_undone(evidence: &Evidence<'_>) -> Vec<String> {
     evidence.keys(|key| {
-        let told = !key.declined.is_empty();
+        let reported = !key.declined.is_empty();
         let recorded = matches!(key.records[..], [record] if record.status == FAILED);
-        if told && !recorded {
+        if reported && !recorded {
             return Some(format!("was declined, and on record is {:?}", key.records));
         }
         let done = !key.effects.is_empty() || !key.successes.is_empty();
-        ((told || recorded) && done).then(|| "was declined, and has an effect".to_owned())
+        ((reported || recorded) && done).then(|| "was declined, and has an effect".to_owned())
     })
 }
 

@@ -6,11 +6,11 @@ use super::Evidence;
 use crate::torture::notices::{Lapse, Notice};
 
 pub(super) fn no_leased_call_is_forbidden(evidence: &Evidence<'_>) -> Vec<String> {
-    let told = evidence.notices.iter().filter_map(|notice| match notice {
+    let reported = evidence.notices.iter().filter_map(|notice| match notice {
         Notice::Forbidden { key, words } => Some(format!("{key} was told {words}")),
         Notice::Sent { .. } | Notice::Lapsed { .. } => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 pub(super) fn the_lease_of_an_owner_that_lives_does_not_lapse(

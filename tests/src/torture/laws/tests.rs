@@ -32,7 +32,7 @@ const ORDERED: Done = Done {
 
 fn call(key: &str, asked: Asked, answer: Answer) -> Entry {
     Entry {
-        place: 0,
+        index: 0,
         key: key.to_owned(),
         asked,
         answer: Some(answer),

@@ -156,7 +156,7 @@ impl LeaseSubject for Memory {
 
 pub(crate) const LEASE: Duration = Duration::from_mins(5);
 
-pub(crate) fn terms(on_lapse: OnLapse) -> Lease {
+pub(crate) fn lease_under(on_lapse: OnLapse) -> Lease {
     Lease::new(LEASE, on_lapse).expect("within bounds")
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn ask_lease<C: LeaseSession>(
     let store = store();
     let mut bound = store.in_connection(conn);
     bound
-        .begin_leased(&key("k"), PAY, &json!(1), terms(on_lapse))
+        .begin_leased(&key("k"), PAY, &json!(1), lease_under(on_lapse))
         .await
 }
 

@@ -81,7 +81,7 @@ impl Subject for Memory {
         });
     }
 
-    async fn rival(&self, _: &mut MemoryConnection, like: &str, key: &str) {
+    async fn competitor(&self, _: &mut MemoryConnection, like: &str, key: &str) {
         let rows = self.0.rows();
         let model = rows.into_iter().find(|(at, _)| at.key == like);
         let (mut at, mut row) = model.expect("a record to copy");

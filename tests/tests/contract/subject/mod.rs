@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use self::lease::{LEASE, LeaseSubject, ask_lease, lease, read, terms};
+pub(crate) use self::lease::{LEASE, LeaseSubject, ask_lease, lease, lease_under, read};
 pub(crate) use self::memory::Memory;
 pub(crate) use self::mysql::MySql;
 pub(crate) use self::postgres::{PgBouncer, Postgres, Postgres18};
@@ -49,7 +49,7 @@ pub(crate) trait Subject: Sized {
     /// Writes what a competing attempt would write if no lock prevented it: in the transaction of
     /// `conn`, a record of `key` by another attempt that expires in an hour. It replaces the
     /// existing record, or copies that of `like`.
-    async fn rival(&self, conn: &mut Self::Conn, like: &str, key: &str);
+    async fn competitor(&self, conn: &mut Self::Conn, like: &str, key: &str);
 }
 
 /// A change to a record that no attempt could make.
@@ -101,7 +101,7 @@ where
 }
 
 /// Looks `key` up outside any transaction.
-pub(crate) async fn ask<S: Session>(
+pub(crate) async fn begin_run<S: Session>(
     store: &RawStore,
     conn: &mut S,
     key: &IdempotencyKey,
@@ -140,7 +140,7 @@ pub(crate) async fn expect_replay<S: Session>(
     request: &Value,
     result: &Value,
 ) {
-    match ask(store, conn, key, request).await {
+    match begin_run(store, conn, key, request).await {
         Outcome::PriorResult { value } => assert_eq!(value, *result),
         other => panic!("no replay: {other:?}"),
     }

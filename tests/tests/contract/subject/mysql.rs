@@ -143,7 +143,7 @@ impl Subject for MySql {
         assert_eq!(done.rows_affected(), 1);
     }
 
-    async fn rival(&self, conn: &mut MySqlConnection, like: &str, key: &str) {
+    async fn competitor(&self, conn: &mut MySqlConnection, like: &str, key: &str) {
         let done = sqlx::query(AssertSqlSafe(format!(
             "INSERT INTO idem_record (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, \
                codec, namespace, scope, `key`, operation, fingerprint, request, result) \

@@ -188,7 +188,7 @@ impl<W: Way> Subject for On<W> {
         assert_eq!(done.rows_affected(), 1);
     }
 
-    async fn rival(&self, conn: &mut PgConnection, like: &str, key: &str) {
+    async fn competitor(&self, conn: &mut PgConnection, like: &str, key: &str) {
         let done = sqlx::query(
             "INSERT INTO idem_record (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, \
                codec, namespace, scope, key, operation, fingerprint, request, result) \

@@ -78,8 +78,8 @@ macro_rules! subject {
                 edit(&mut self.connect().await, key, change).await;
             }
 
-            async fn rival(&self, conn: &mut SqliteConnection, like: &str, key: &str) {
-                rival(conn, like, key).await;
+            async fn competitor(&self, conn: &mut SqliteConnection, like: &str, key: &str) {
+                competitor(conn, like, key).await;
             }
         }
     };
@@ -151,7 +151,7 @@ async fn edit(conn: &mut SqliteConnection, key: &str, edit: Edit<'_>) {
     assert_eq!(done.rows_affected(), 1);
 }
 
-async fn rival(conn: &mut SqliteConnection, like: &str, key: &str) {
+async fn competitor(conn: &mut SqliteConnection, like: &str, key: &str) {
     let expires_at = now(conn).await.as_micros() + 3_600_000_000;
     let done = sqlx::query(
         "INSERT INTO idem_record (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, \

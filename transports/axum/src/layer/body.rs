@@ -104,7 +104,7 @@ pub(super) struct ResponseLimits {
 pub(super) type Data = <Body as HttpBody>::Data;
 
 /// Reads a response's body to its end, whether or not its length was known before.
-pub(super) async fn take(
+pub(super) async fn read_whole(
     parts: &Parts,
     body: Body,
     is_head: bool,

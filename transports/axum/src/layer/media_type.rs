@@ -20,7 +20,7 @@ impl MediaType {
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let mut rest = Rest(value.trim_ascii());
         let kind = rest.token()?;
-        rest.take(b'/')?;
+        rest.expect_byte(b'/')?;
         let essence = format!("{kind}/{}", rest.token()?);
         let mut parameters = BTreeMap::new();
         loop {
@@ -28,14 +28,14 @@ impl MediaType {
             if rest.0.is_empty() {
                 break;
             }
-            rest.take(b';')?;
+            rest.expect_byte(b';')?;
             rest.skip_space();
             // A semicolon that nothing follows is allowed.
             if matches!(rest.0.first(), None | Some(b';')) {
                 continue;
             }
             let name = rest.token()?;
-            rest.take(b'=')?;
+            rest.expect_byte(b'=')?;
             let mut value = rest.value()?;
             if name == "charset" {
                 value.make_ascii_lowercase();
@@ -90,7 +90,7 @@ impl MediaType {
 struct Rest<'v>(&'v [u8]);
 
 impl<'v> Rest<'v> {
-    fn take(&mut self, byte: u8) -> Option<()> {
+    fn expect_byte(&mut self, byte: u8) -> Option<()> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         (*first == byte).then_some(())
@@ -121,7 +121,7 @@ impl<'v> Rest<'v> {
             let is_part = |byte| is_token(byte) || b"()/:=?@".contains(&byte);
             return self.run(is_part).map(latin_1);
         }
-        self.take(b'"')?;
+        self.expect_byte(b'"')?;
         let mut value = Vec::new();
         loop {
             let (&byte, rest) = self.0.split_first()?;

@@ -91,8 +91,8 @@ mod body;
 mod keep;
 mod media_type;
 mod multipart;
+mod options;
 mod recorded;
-mod rules;
 mod service;
 mod stored;
 mod subject;
@@ -109,7 +109,7 @@ use sqlx::Pool;
 use tower_layer::Layer;
 
 pub use self::keep::Keep;
-use self::rules::{Rules, Runs};
+use self::options::{LayerOptions, Runs};
 pub use self::service::IdempotencyService;
 
 /// The most that a request's or a response's body may have, unless the layer says otherwise: 1 MiB.
@@ -140,7 +140,7 @@ pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Router::new().route("/charges", post("charged").route_layer(layer))
 /// # }
 /// ```
-pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<Rules<DB>>);
+pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<LayerOptions<DB>>);
 
 /// A layer that does not know yet whose keys it reads: [`scope`](Self::scope) it, or make it
 /// [`global`](Self::global).
@@ -172,39 +172,39 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// and `DELETE` idempotent (RFC 9110, section 9.2.2). With `GET` comes `HEAD`.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.with(|rules| rules.methods = methods.into_iter().collect())
+        self.with(|options| options.methods = methods.into_iter().collect())
     }
 
     /// Lets requests without a key pass, unprotected. One that has a key under a name that is not read
     /// here (`X-Idempotency-Key` under [`Syntax::Strict`](super::Syntax::Strict)) is refused.
     #[must_use]
     pub fn optional_key(self) -> Self {
-        self.with(|rules| rules.requires_key = false)
+        self.with(|options| options.requires_key = false)
     }
 
     /// Compares these headers of a request too, with all their values. They are kept in the record, as
     /// the rest of the request is: name none that holds a secret.
     #[must_use]
     pub fn compare_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|rules| rules.compared.extend(headers))
+        self.with(|options| options.compared.extend(headers))
     }
 
     /// Records these headers of a response, and no others, in place of [the rule](self#what-is-recorded).
     #[must_use]
     pub fn headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|rules| rules.recorded.only = Some(headers.into_iter().collect()))
+        self.with(|options| options.recorded.only = Some(headers.into_iter().collect()))
     }
 
     /// Records these headers of a response too.
     #[must_use]
     pub fn record_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|rules| rules.recorded.with.extend(headers))
+        self.with(|options| options.recorded.with.extend(headers))
     }
 
     /// Records none of these headers of a response.
     #[must_use]
     pub fn omit_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|rules| rules.recorded.without.extend(headers))
+        self.with(|options| options.recorded.without.extend(headers))
     }
 
     /// What becomes of a response, by its status. By default:
@@ -233,7 +233,7 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// ```
     #[must_use]
     pub fn keep(self, keep: fn(StatusCode) -> Keep) -> Self {
-        self.with(|rules| rules.keep = Some(keep))
+        self.with(|options| options.keep = Some(keep))
     }
 
     /// Asked before a recorded response is shown: whether this request may see it. `false` is
@@ -243,26 +243,26 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self,
         may_replay: impl Fn(&Parts) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.with(|rules| rules.may_replay = Some(Arc::new(may_replay)))
+        self.with(|options| options.may_replay = Some(Arc::new(may_replay)))
     }
 
     /// The longest body of a request, in bytes; longer ones are refused with 413.
     #[must_use]
     pub fn request_limit(self, bytes: usize) -> Self {
-        self.with(|rules| rules.request_limit = bytes)
+        self.with(|options| options.request_limit = bytes)
     }
 
     /// The longest body of a response that is recorded, in bytes.
     #[must_use]
     pub fn response_limit(self, bytes: usize) -> Self {
-        self.with(|rules| rules.response_limit = bytes)
+        self.with(|options| options.response_limit = bytes)
     }
 
     /// The time in which the body of a response that is recorded must end, once its head is there. The
     /// lease is kept meanwhile.
     #[must_use]
     pub fn response_timeout(self, time: Duration) -> Self {
-        self.with(|rules| rules.response_timeout = time)
+        self.with(|options| options.response_timeout = time)
     }
 
     /// Lets at most `runs` requests of this layer be under way at once; there is no limit by default.
@@ -272,12 +272,12 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// `Retry-After` before it claims its key.
     #[must_use]
     pub fn max_concurrent(self, runs: usize) -> Self {
-        self.with(|rules| {
-            rules.runs = Some(Runs::at_most(runs));
+        self.with(|options| {
+            options.runs = Some(Runs::at_most(runs));
         })
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Rules<DB>)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut LayerOptions<DB>)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
@@ -290,7 +290,7 @@ impl<DB: LeaseBackend> Unscoped<DB> {
         self,
         scope: impl Fn(&Parts) -> Option<Scope> + Send + Sync + 'static,
     ) -> IdempotencyLayer<DB> {
-        IdempotencyLayer(Arc::new(Rules::new(
+        IdempotencyLayer(Arc::new(LayerOptions::new(
             self.pool,
             self.operation,
             Arc::new(scope),

@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::Keep;
 use super::body::{Unread, Unstorable, read};
-use super::rules::Rules;
+use super::options::LayerOptions;
 use super::stored::Stored;
 use super::subject::{Besides, Subject};
 use crate::header::{self, Syntax};
@@ -27,18 +27,18 @@ use crate::header::{self, Syntax};
 /// The service that [`IdempotencyLayer`](super::IdempotencyLayer) makes.
 pub struct IdempotencyService<DB: LeaseBackend, S> {
     inner: S,
-    rules: Arc<Rules<DB>>,
+    options: Arc<LayerOptions<DB>>,
 }
 
 impl<DB: LeaseBackend, S> IdempotencyService<DB, S> {
-    pub(super) fn new(inner: S, rules: Arc<Rules<DB>>) -> Self {
-        Self { inner, rules }
+    pub(super) fn new(inner: S, options: Arc<LayerOptions<DB>>) -> Self {
+        Self { inner, options }
     }
 }
 
 impl<DB: LeaseBackend, S: Clone> Clone for IdempotencyService<DB, S> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), Arc::clone(&self.rules))
+        Self::new(self.inner.clone(), Arc::clone(&self.options))
     }
 }
 
@@ -68,7 +68,7 @@ where
         // The one that was asked whether it is ready serves; its clone was not.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
-        Box::pin(serve(ready, Arc::clone(&self.rules), request))
+        Box::pin(serve(ready, Arc::clone(&self.options), request))
     }
 }
 
@@ -91,7 +91,7 @@ impl<E> From<Error> for Ended<E> {
 
 async fn serve<DB, S>(
     mut inner: S,
-    rules: Arc<Rules<DB>>,
+    options: Arc<LayerOptions<DB>>,
     request: Request<Body>,
 ) -> Result<Response, S::Error>
 where
@@ -101,36 +101,39 @@ where
     S::Future: Send,
     S::Error: Send + 'static,
 {
-    if !rules.protects(request.method()) {
+    if !options.protects(request.method()) {
         return Ok(inner.call(request).await?.into_response());
     }
     let (parts, body) = request.into_parts();
     let syntax = parts.extensions.get::<Syntax>().copied();
     let key = match header::key(&parts.headers, syntax.unwrap_or_default()) {
         Ok(Some(key)) => key,
-        Ok(None) if !rules.requires_key && !header::has_unread(&parts.headers) => {
+        Ok(None) if !options.requires_key && !header::has_unread(&parts.headers) => {
             let request = Request::from_parts(parts, body);
             return Ok(inner.call(request).await?.into_response());
         }
         Ok(None) => {
             let operation = format!("{} {}", parts.method, parts.uri.path()).into();
-            return Ok(refused(&rules.operation, Error::KeyMissing { operation }));
+            return Ok(refused(&options.operation, Error::KeyMissing { operation }));
         }
-        Err(invalid) => return Ok(refused(&rules.operation, invalid.into())),
+        Err(invalid) => return Ok(refused(&options.operation, invalid.into())),
     };
-    let Some(scope) = (rules.scope)(&parts) else {
-        let operation = rules.operation.name().into();
-        return Ok(refused(&rules.operation, Error::ScopeMissing { operation }));
+    let Some(scope) = (options.scope)(&parts) else {
+        let operation = options.operation.name().into();
+        return Ok(refused(
+            &options.operation,
+            Error::ScopeMissing { operation },
+        ));
     };
-    let may_replay = rules.may_replay.as_ref().is_none_or(|ask| ask(&parts));
-    let body = match read(body, rules.request_limit).await {
+    let may_replay = options.may_replay.as_ref().is_none_or(|may| may(&parts));
+    let body = match read(body, options.request_limit).await {
         Ok(body) => body,
-        Err(unread) => return Ok(not_read(unread, rules.request_limit).into_response()),
+        Err(unread) => return Ok(not_read(unread, options.request_limit).into_response()),
     };
     let head = parts.clone();
     let besides = Besides {
         authority: scope.is_global(),
-        headers: &rules.compared,
+        headers: &options.compared,
     };
     let subject = match Subject::of(&head, &body, besides) {
         Ok(subject) => subject,
@@ -138,17 +141,20 @@ where
     };
     let mut request = Request::from_parts(parts, Body::from(body));
     ask_for_what_can_be_recorded(request.headers_mut());
-    let permit = match rules.enter() {
+    let permit = match options.enter() {
         Ok(permit) => permit,
-        Err(error) => return Ok(refused(&rules.operation, error)),
+        Err(error) => return Ok(refused(&options.operation, error)),
     };
-    let run_rules = Arc::clone(&rules);
+    let run_rules = Arc::clone(&options);
     let (answer, first) = oneshot::channel();
-    let ran = rules
+    let ran = options
         .operation
-        .run_leased(&rules.pool, &key.scoped(scope), &subject, move |attempt| {
-            run(inner, run_rules, request, attempt, answer, permit)
-        })
+        .run_leased(
+            &options.pool,
+            &key.scoped(scope),
+            &subject,
+            move |attempt| run(inner, run_rules, request, attempt, answer, permit),
+        )
         .await;
     Ok(match ran {
         Ok(stored) if stored.replayed() && !may_replay => not_shown().into_response(),
@@ -181,7 +187,7 @@ fn ask_for_what_can_be_recorded(headers: &mut HeaderMap) {
 /// The body of the leased run: the inner service, and what becomes of its response.
 async fn run<DB, S>(
     mut inner: S,
-    rules: Arc<Rules<DB>>,
+    options: Arc<LayerOptions<DB>>,
     request: Request<Body>,
     attempt: Attempt,
     answer: oneshot::Sender<Response>,
@@ -193,7 +199,7 @@ where
     S::Response: IntoResponse,
 {
     // Nobody runs here without a lease.
-    let lease = rules.operation.policy().lease;
+    let lease = options.operation.policy().lease;
     let on_lapse = lease.map_or(OnLapse::Unknown, |lease| lease.on_lapse());
     let is_head = request.method() == Method::HEAD;
     let response = match inner.call(request).await {
@@ -207,14 +213,14 @@ where
         }
     };
     let status = response.status();
-    let keep = match rules.keep {
+    let keep = match options.keep {
         Some(keep) => keep(status),
         None => Keep::by_default(status, on_lapse),
     };
     match keep {
         Keep::Record => {
-            let limits = rules.response_limits();
-            match Stored::of(response, is_head, &rules.recorded, limits).await {
+            let limits = options.response_limits();
+            match Stored::of(response, is_head, &options.recorded, limits).await {
                 Ok((stored, response)) => {
                     // Whoever waited for it may be gone.
                     let _ = answer.send(response);

@@ -43,7 +43,7 @@ impl Stored {
         limits: ResponseLimits,
     ) -> Result<(Self, Response), Unstorable> {
         let (parts, body) = response.into_parts();
-        let whole = body::take(&parts, body, is_head, limits).await?;
+        let whole = body::read_whole(&parts, body, is_head, limits).await?;
         let mut headers = recorded
             .of(&parts.headers)
             .ok_or(Unstorable::HeadersTooLong)?;

@@ -7,24 +7,24 @@ use utoipa::openapi::{Components, OpenApi, Ref, RefOr};
 
 use super::problem::ProblemSchema;
 use super::{parameter, responses};
-use crate::rules::Rules;
+use crate::options::PolicyOptions;
 
 /// Edits each operation, and makes components of what they share.
-pub(super) fn edit(document: &mut OpenApi, rules: &Rules) {
+pub(super) fn edit(document: &mut OpenApi, options: &PolicyOptions) {
     let components = document.components.get_or_insert_with(Components::new);
     for item in document.paths.paths.values_mut() {
         let mut for_all = false;
         for shared in item.parameters.iter_mut().flatten() {
-            for_all |= parameter::share(shared, components, rules.syntax);
+            for_all |= parameter::share(shared, components, options.syntax);
         }
         for operation in operations(item) {
             let mut has_key = for_all;
             for own in operation.parameters.iter_mut().flatten() {
-                has_key |= parameter::share(own, components, rules.syntax);
+                has_key |= parameter::share(own, components, options.syntax);
             }
             if has_key {
                 responses::mark_replays(operation);
-                responses::edit(operation, rules);
+                responses::edit(operation, options);
             }
             share_problem(operation, components);
         }

@@ -11,9 +11,9 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, RefOr, Response};
 
 use super::problem::ProblemSchema;
-use crate::rules::{InFlightAnswer, Rules};
+use crate::options::{InFlightAnswer, PolicyOptions};
 
-/// What a client is told of some codes of the same status.
+/// What a client is documented of some codes of the same status.
 struct Refusal {
     codes: &'static [&'static str],
     says: &'static str,
@@ -84,7 +84,7 @@ const fn layer(codes: &'static [&'static str], says: &'static str) -> Refusal {
 }
 
 /// The refusals under these rules.
-pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Response>> {
+pub(super) fn of(options: &PolicyOptions, with_layer: bool) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status: BTreeMap<String, Response> = BTreeMap::new();
     for refusal in &REFUSALS {
         if refusal.of_the_layer && !with_layer {
@@ -92,7 +92,7 @@ pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Resp
         }
         let code = refusal.codes[0];
         let response = by_status
-            .entry(status(code, rules).to_string())
+            .entry(status(code, options).to_string())
             .or_insert_with(empty);
         if !response.description.is_empty() {
             response.description.push(' ');
@@ -105,7 +105,7 @@ pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Resp
             add(response, "Idempotent-Replayed", replayed());
         }
     }
-    if let InFlightAnswer::Accepted(_) = rules.in_flight {
+    if let InFlightAnswer::Accepted(_) = options.in_flight {
         by_status.insert("202".to_owned(), accepted());
     }
     by_status
@@ -116,8 +116,8 @@ pub(super) fn of(rules: &Rules, with_layer: bool) -> BTreeMap<String, RefOr<Resp
 
 /// The status of a code under these rules. 202 is no refusal, and one that has no key to tell the URL
 /// of stays a conflict.
-fn status(code: &str, rules: &Rules) -> u16 {
-    match (code, rules.mismatch, &rules.in_flight) {
+fn status(code: &str, options: &PolicyOptions) -> u16 {
+    match (code, options.mismatch, &options.in_flight) {
         ("mismatch", Some(status), _) => status.as_u16(),
         ("in-flight", _, InFlightAnswer::TooEarly) => 425,
         _ => CODES
@@ -172,9 +172,12 @@ pub(super) fn mark_replays(operation: &mut Operation) {
 
 /// Puts the refusals under these rules in place of those without any. What the operation says by
 /// itself stays.
-pub(super) fn edit(operation: &mut Operation, rules: &Rules) {
+pub(super) fn edit(operation: &mut Operation, options: &PolicyOptions) {
     let responses = &mut operation.responses.responses;
-    let (plain, whole) = (of(&Rules::default(), false), of(&Rules::default(), true));
+    let (plain, whole) = (
+        of(&PolicyOptions::default(), false),
+        of(&PolicyOptions::default(), true),
+    );
     let is = |all: &BTreeMap<_, RefOr<Response>>, status: &String, found: &RefOr<Response>| {
         all.get(status).is_some_and(|response| response == found)
     };
@@ -186,7 +189,7 @@ pub(super) fn edit(operation: &mut Operation, rules: &Rules) {
         !in_plain && !in_whole
     });
     if any {
-        for (status, response) in of(rules, with_layer) {
+        for (status, response) in of(options, with_layer) {
             responses.entry(status).or_insert(response);
         }
     }
@@ -224,15 +227,15 @@ mod tests {
 
     #[test]
     fn each_code_of_the_librarys_is_told_of_once_at_its_status() {
-        let mut told: Vec<_> = REFUSALS.iter().flat_map(|refusal| refusal.codes).collect();
-        told.sort_unstable();
+        let mut documented: Vec<_> = REFUSALS.iter().flat_map(|refusal| refusal.codes).collect();
+        documented.sort_unstable();
         let mut codes: Vec<_> = CODES.iter().map(|(code, _)| code).collect();
         codes.sort_unstable();
-        assert_eq!(told, codes);
+        assert_eq!(documented, codes);
         for refusal in &REFUSALS {
-            let first = status(refusal.codes[0], &Rules::default());
+            let first = status(refusal.codes[0], &PolicyOptions::default());
             for code in refusal.codes {
-                assert_eq!(status(code, &Rules::default()), first, "{code}");
+                assert_eq!(status(code, &PolicyOptions::default()), first, "{code}");
             }
         }
     }

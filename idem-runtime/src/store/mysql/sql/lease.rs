@@ -1,7 +1,7 @@
 //! The statements of lease mode.
 
-use super::super::super::lease::{Due, Overdue, Page, Write, condition, lapsed, spent};
-use super::super::super::session::{Ask, Entry};
+use super::super::super::lease::{Due, Overdue, Page, Write, condition, lapsed, reclaimable};
+use super::super::super::session::{ClaimRequest, NewRecord};
 use super::{NEVER, NOW, RECORD, SELECT, at_once, attempt, bytes, hash, is_it, value};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Change;
@@ -9,23 +9,28 @@ use crate::policy::Lease;
 use crate::record::{CODEC_JSON, Timestamp};
 
 /// A record in progress, without waiting for anybody's lock: one more, or in the place of the one
-/// that `entry` replaces, if that still stands there and is spent, or (taking over) lapsed.
-pub(in super::super) fn put(ask: &Ask, entry: &Entry<'_>, take_over: bool, lease: Lease) -> String {
-    let table = &ask.table;
-    let status = entry.status.code();
-    let (fingerprint, request) = (value(hash(entry)), value(entry.request));
-    let operation = bytes(entry.operation.as_bytes());
-    let id = attempt(ask);
-    let number = entry.attempt;
+/// that `record` replaces, if that still stands there and is spent, or (taking over) lapsed.
+pub(in super::super) fn upsert(
+    request: &ClaimRequest,
+    record: &NewRecord<'_>,
+    take_over: bool,
+    lease: Lease,
+) -> String {
+    let table = &request.table;
+    let status = record.status.code();
+    let (fingerprint, request_json) = (value(hash(record)), value(record.request));
+    let operation = bytes(record.operation.as_bytes());
+    let id = attempt(request);
+    let number = record.attempt;
     let never = NEVER.as_micros();
     let (lease, on_lapse) = (lease.micros(), lease.on_lapse().code());
-    let Some(seen) = entry.replaces else {
-        let identity = &ask.identity;
+    let Some(found) = record.replaces else {
+        let identity = &request.identity;
         return format!(
             "{}INSERT INTO {table} (created_at, expires_at, locked_until, attempt_id, attempt, status, \
              fingerprint_version, codec, namespace, scope, `key`, operation, fingerprint, request, on_lapse) \
              VALUES ({NOW}, {never}, {NOW} + {lease}, {id}, {number}, {status}, {FINGERPRINT_VERSION}, \
-             {CODEC_JSON}, {}, {}, {}, {operation}, {fingerprint}, {request}, {on_lapse})",
+             {CODEC_JSON}, {}, {}, {}, {operation}, {fingerprint}, {request_json}, {on_lapse})",
             at_once(),
             bytes(identity.namespace().as_bytes()),
             bytes(identity.scope().as_str().as_bytes()),
@@ -35,22 +40,22 @@ pub(in super::super) fn put(ask: &Ask, entry: &Entry<'_>, take_over: bool, lease
     let guard = if take_over {
         condition(Change::TakeOver, NOW)
     } else {
-        spent(NOW)
+        reclaimable(NOW)
     };
     // Assignments are made from left to right: the guard is read before them.
     format!(
         "{}UPDATE {table} SET created_at = {NOW}, expires_at = {never}, locked_until = {NOW} + {lease}, \
          session_id = NULL, attempt_id = {id}, attempt = {number}, status = {status}, \
          fingerprint_version = {FINGERPRINT_VERSION}, codec = {CODEC_JSON}, operation = {operation}, \
-         fingerprint = {fingerprint}, request = {request}, result = NULL, failure = NULL, on_lapse = {on_lapse} \
-         WHERE {} AND attempt_id = x'{seen}' AND {guard}",
+         fingerprint = {fingerprint}, request = {request_json}, result = NULL, failure = NULL, on_lapse = {on_lapse} \
+         WHERE {} AND attempt_id = x'{found}' AND {guard}",
         at_once(),
-        is_it("", &ask.identity),
+        is_it("", &request.identity),
     )
 }
 
 /// The conditional write of a lease's owner, or of whoever saw its record.
-pub(in super::super) fn alter(ask: &Ask, write: &Write<'_>) -> String {
+pub(in super::super) fn update(request: &ClaimRequest, write: &Write<'_>) -> String {
     let Write { change, lasts, .. } = *write;
     let set = match change {
         Change::Extend => format!(", locked_until = {NOW} + {lasts}"),
@@ -68,11 +73,11 @@ pub(in super::super) fn alter(ask: &Ask, write: &Write<'_>) -> String {
     };
     format!(
         "UPDATE {} SET attempt_id = x'{}', status = {}{set} WHERE {} AND attempt_id = x'{}' AND {}",
-        ask.table,
+        request.table,
         write.becomes,
         change.to().code(),
-        is_it("", &ask.identity),
-        write.seen,
+        is_it("", &request.identity),
+        write.expected,
         condition(change, NOW),
     )
 }

@@ -102,7 +102,7 @@ const COLUMNS: [Wanted; 18] = [
 ];
 
 /// A column as the catalogue has it.
-struct Found {
+struct ColumnRow {
     name: String,
     kind: String,
     written: String,
@@ -112,9 +112,9 @@ struct Found {
     supplied: bool,
 }
 
-impl Found {
+impl ColumnRow {
     fn read(row: &MySqlRow) -> Result<Self, Error> {
-        let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::fold);
+        let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::map_error);
         Ok(Self {
             name: said(row, "name").to_ascii_lowercase(),
             kind: said(row, "kind").to_ascii_lowercase(),
@@ -141,8 +141,8 @@ pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(),
          FROM information_schema.columns WHERE {} ORDER BY ordinal_position LIMIT 5000",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
-    let found: Vec<_> = rows.iter().map(Found::read).collect::<Result<_, _>>()?;
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let found: Vec<_> = rows.iter().map(ColumnRow::read).collect::<Result<_, _>>()?;
     let fault = |column: &str, fault, fix: String| {
         Err(SchemaFault::Column {
             table: table.to_owned(),
@@ -187,8 +187,8 @@ pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(),
             _ => {}
         }
     }
-    let unknown = |column: &&Found| COLUMNS.iter().all(|wanted| wanted.name != column.name);
-    let blocks = |column: &&Found| !(column.nullable || column.supplied || column.generated);
+    let unknown = |column: &&ColumnRow| COLUMNS.iter().all(|wanted| wanted.name != column.name);
+    let blocks = |column: &&ColumnRow| !(column.nullable || column.supplied || column.generated);
     match found.iter().filter(unknown).find(blocks) {
         None => Ok(()),
         Some(column) => {

@@ -9,12 +9,13 @@ use super::said;
 static KNOWN: Bounded<String, ()> = Bounded::new();
 
 /// Whether this table, of this definition, was found fit before.
-pub(in super::super) fn is_known(table: &str, definition: &str, place: &str) -> bool {
-    name(table, definition, place).is_some_and(|name| KNOWN.find(|known| *known == name).is_some())
+pub(in super::super) fn is_known(table: &str, definition: &str, database_path: &str) -> bool {
+    name(table, definition, database_path)
+        .is_some_and(|name| KNOWN.find(|known| *known == name).is_some())
 }
 
-pub(super) fn remember(table: &str, definition: &str, place: &str) {
-    if let Some(name) = name(table, definition, place) {
+pub(super) fn remember(table: &str, definition: &str, database_path: &str) {
+    if let Some(name) = name(table, definition, database_path) {
         KNOWN.insert(name, ());
     }
 }
@@ -25,16 +26,16 @@ pub(in super::super) fn text(row: &MySqlRow) -> String {
 }
 
 /// The server and the database that a row was read in.
-pub(in super::super) fn place(row: &MySqlRow) -> String {
-    said(row, "place")
+pub(in super::super) fn database_path(row: &MySqlRow) -> String {
+    said(row, "database_path")
 }
 
 /// `None` for a definition that does not say all: a session's SQL mode may leave the engine out.
-fn name(table: &str, definition: &str, place: &str) -> Option<String> {
-    if place.is_empty() || !definition.contains("ENGINE=") {
+fn name(table: &str, definition: &str, database_path: &str) -> Option<String> {
+    if database_path.is_empty() || !definition.contains("ENGINE=") {
         return None;
     }
-    Some([place, table, &without_counter(definition)].join("\0"))
+    Some([database_path, table, &without_counter(definition)].join("\0"))
 }
 
 /// Leaves out the next value of an `AUTO_INCREMENT` column, which each INSERT changes.

@@ -6,27 +6,27 @@ mod known;
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
-pub(super) use self::known::{is_known, place, text};
+pub(super) use self::known::{database_path, is_known, text};
 use super::sql::SELECT;
 use super::{code, rows, sql};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
-/// `place` is where the table was seen, if it was.
+/// `database_path` is where the table was seen, if it was.
 pub(super) async fn table(
     conn: &mut MySqlConnection,
     table: &str,
-    place: Option<&str>,
+    database_path: Option<&str>,
 ) -> Result<(), Error> {
-    let statement = match place {
+    let statement = match database_path {
         Some(_) => sql::definition(table),
         None => sql::facts(table),
     };
     let shown = rows(conn, statement)
         .await
-        .map_err(|error| code::fold_table(error, table))?;
+        .map_err(|error| code::table_error(error, table))?;
     let text = shown.first().map(text).unwrap_or_default();
-    let asked = shown.last().map(known::place).unwrap_or_default();
-    let place = place.unwrap_or(&asked);
+    let asked = shown.last().map(known::database_path).unwrap_or_default();
+    let database_path = database_path.unwrap_or(&asked);
     let not_permanent = |found, fix| {
         let table = table.to_owned();
         Err(SchemaFault::NotPermanent { table, found, fix }.into())
@@ -39,14 +39,14 @@ pub(super) async fn table(
         return not_permanent("temporary", format!("DROP TEMPORARY TABLE {table}"));
     }
     // A lease's claim has not shown it before, and asks here each time.
-    if is_known(table, &text, place) {
+    if is_known(table, &text, database_path) {
         return Ok(());
     }
     kind(conn, table).await?;
     columns::check(conn, table).await?;
     arbiter(conn, table).await?;
     triggers(conn, table).await?;
-    known::remember(table, &text, place);
+    known::remember(table, &text, database_path);
     Ok(())
 }
 
@@ -59,12 +59,12 @@ async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
          FROM information_schema.tables WHERE {} LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
     let Some(row) = rows.first() else {
         let table = table.to_owned();
         return Err(SchemaFault::TableMissing { table }.into());
     };
-    let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::fold);
+    let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::map_error);
     let (found, fix) = if says("base")? == 0 {
         (
             "not an ordinary table",
@@ -94,9 +94,9 @@ async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
          FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
     let says = |fact: &str| match rows.first() {
-        Some(row) => row.try_get::<i64, _>(fact).map_err(code::fold),
+        Some(row) => row.try_get::<i64, _>(fact).map_err(code::map_error),
         None => Ok(0),
     };
     let parts = says("parts")?;
@@ -118,7 +118,7 @@ async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Erro
          AND extra LIKE '%auto_increment%' LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
     let unique = |row| format!("ADD UNIQUE KEY (`{}`), ", said(row, "name"));
     Ok(rows.first().map(unique).unwrap_or_default())
 }
@@ -152,8 +152,8 @@ async fn triggers_that_run(
         quoted("trigger_name"),
         is_it(["event_object_schema", "event_object_table"], table)
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
-    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(code::fold);
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(code::map_error);
     let named = |row| Ok((text(row, "name")?, text(row, "fix")?));
     rows.iter().map(named).collect()
 }
@@ -175,12 +175,12 @@ pub(super) async fn findings(
          WHERE t.table_schema IN (DATABASE(){of_records}) AND t.table_type <> 'VIEW' \
          AND coalesce(e.transactions, 'NO') <> 'YES' ORDER BY 1 LIMIT 100"
     );
-    let rows = rows(conn, text).await.map_err(code::fold)?;
+    let rows = rows(conn, text).await.map_err(code::map_error)?;
     let mut findings = Vec::with_capacity(rows.len());
     for row in rows {
         findings.push(SchemaFinding::NotTransactional {
-            table: row.try_get_unchecked("name").map_err(code::fold)?,
-            engine: row.try_get_unchecked("engine").map_err(code::fold)?,
+            table: row.try_get_unchecked("name").map_err(code::map_error)?,
+            engine: row.try_get_unchecked("engine").map_err(code::map_error)?,
         });
     }
     for (trigger, fix) in triggers_that_run(conn, table, "AFTER").await? {

@@ -5,9 +5,9 @@ use crate::identity::Identity;
 use crate::key::{IdempotencyKey, Scope};
 use crate::record::Status;
 
-fn ask(key: &str) -> Ask {
+fn request(key: &str) -> ClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
-    Ask::new(
+    ClaimRequest::new(
         "app.payments",
         Identity::of_operation("n", Scope::GLOBAL, key),
     )
@@ -15,8 +15,8 @@ fn ask(key: &str) -> Ask {
 
 #[test]
 fn of_a_value_nothing_but_hex_and_integers_is_sent() {
-    let ask = ask("'); DROP TABLE x; --\\");
-    let entry = Entry {
+    let request = request("'); DROP TABLE x; --\\");
+    let record = NewRecord {
         status: Status::Completed,
         operation: "o'\\p",
         fingerprint: None,
@@ -27,7 +27,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
         replaces: None,
         attempt: 1,
     };
-    let text = sealing(&held(&ask), &entry, true);
+    let text = finish_text(&fused_claim(&request), &record, BodyWrites::Discard);
     assert!(text.contains("decode('27293b2044524f50205441424c4520783b202d2d5c','hex')"));
     assert!(text.contains("decode('275c2200','hex'),NULL,42); COMMIT AND CHAIN"));
     assert!(!text.contains(['\\', '"']) && !text.contains("DROP"));

@@ -5,16 +5,20 @@ mod sql;
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
-use super::code::fold;
+use super::code::map_error;
 use super::statement::Statement;
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
-pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> Result<(), Error> {
+pub(super) async fn table(
+    conn: &mut PgConnection,
+    table: &str,
+    table_oid: i64,
+) -> Result<(), Error> {
     let row = Statement::new(sql::check(), false)
-        .bind(place)
+        .bind(table_oid)
         .fetch_one(&mut *conn)
         .await
-        .map_err(fold)?;
+        .map_err(map_error)?;
     permanence(&row, table)?;
     column(&row, table, "misfit")?;
     arbiter(&row, table)?;
@@ -22,17 +26,17 @@ pub(super) async fn table(conn: &mut PgConnection, table: &str, place: i64) -> R
     writes(&row, table)?;
     // For the session, so that the next unit of work on this connection need not ask again.
     Statement::new(sql::REMEMBER.to_owned(), false)
-        .bind(place.to_string())
+        .bind(table_oid.to_string())
         .execute(conn)
         .await
-        .map_err(fold)?;
+        .map_err(map_error)?;
     Ok(())
 }
 
 /// A permanent table; all of its partitions are, too. A child of another kind has rows that the parent's
 /// index does not cover, and that a look-up finds all the same.
 fn permanence(row: &PgRow, table: &str) -> Result<(), Error> {
-    let kind: String = row.try_get("kind").map_err(fold)?;
+    let kind: String = row.try_get("kind").map_err(map_error)?;
     if !matches!(kind.as_str(), "r" | "p") {
         return Err(SchemaFault::NotPermanent {
             table: table.to_owned(),
@@ -71,10 +75,10 @@ fn column(row: &PgRow, table: &str, check: &str) -> Result<(), Error> {
     let Some([column, fault, kind]) = found(row, check)? else {
         return Ok(());
     };
-    let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
+    let alter_column = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let retype = |using: &str| {
         format!(
-            "DROP VIEW IF EXISTS {table}_readable; {alter} TYPE {kind}{using} (then create the view again)"
+            "DROP VIEW IF EXISTS {table}_readable; {alter_column} TYPE {kind}{using} (then create the view again)"
         )
     };
     let cast = match kind.as_str() {
@@ -97,19 +101,19 @@ fn column(row: &PgRow, table: &str, check: &str) -> Result<(), Error> {
         ),
         "generated" => (
             "is generated, and cannot be written",
-            format!("{alter} DROP EXPRESSION"),
+            format!("{alter_column} DROP EXPRESSION"),
         ),
         "identity" => (
             "is generated, and cannot be written",
-            format!("{alter} DROP IDENTITY"),
+            format!("{alter_column} DROP IDENTITY"),
         ),
         "null" => (
             "is NOT NULL, and the library leaves it null",
-            format!("{alter} DROP NOT NULL"),
+            format!("{alter_column} DROP NOT NULL"),
         ),
         _ => (
             "is NOT NULL and has no default, and the library does not know it",
-            format!("{alter} DROP NOT NULL"),
+            format!("{alter_column} DROP NOT NULL"),
         ),
     };
     Err(SchemaFault::Column {
@@ -122,7 +126,7 @@ fn column(row: &PgRow, table: &str, check: &str) -> Result<(), Error> {
 }
 
 fn arbiter(row: &PgRow, table: &str) -> Result<(), Error> {
-    if row.try_get::<bool, _>("arbiter").map_err(fold)? {
+    if row.try_get::<bool, _>("arbiter").map_err(map_error)? {
         return Ok(());
     }
     let fix = match found(row, "collated")? {
@@ -161,7 +165,7 @@ fn writes(row: &PgRow, table: &str) -> Result<(), Error> {
 fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
     let words = row
         .try_get::<Option<Vec<String>>, _>(check)
-        .map_err(fold)?
+        .map_err(map_error)?
         .and_then(|words| words.try_into().ok());
     Ok(words)
 }
@@ -171,16 +175,16 @@ fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
 pub(super) async fn findings(
     conn: &mut PgConnection,
     table: &str,
-    place: i64,
+    table_oid: i64,
 ) -> Result<Vec<SchemaFinding>, Error> {
     let rows = Statement::new(sql::beside(), false)
-        .bind(place)
+        .bind(table_oid)
         .fetch_all(conn)
         .await
-        .map_err(fold)?;
+        .map_err(map_error)?;
     let mut findings = Vec::with_capacity(rows.len());
     for row in rows {
-        let word = |column: &str| row.try_get::<String, _>(column).map_err(fold);
+        let word = |column: &str| row.try_get::<String, _>(column).map_err(map_error);
         let (kind, name) = (word("kind")?, word("name")?);
         findings.push(match kind.as_str() {
             "trigger" => {

@@ -3,7 +3,7 @@
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::super::code::fold;
+use super::super::code::map_error;
 use super::super::sql::parts;
 use super::anew;
 use crate::error::{Error, SchemaFault};
@@ -63,7 +63,7 @@ const COLUMNS: [(&str, Kind, bool); 14] = [
 ];
 
 /// A column as SQLite describes it.
-struct Found {
+struct TableInfoRow {
     name: String,
     declared: String,
     not_null: bool,
@@ -71,15 +71,15 @@ struct Found {
     supplied: bool,
 }
 
-impl Found {
+impl TableInfoRow {
     fn read(row: &SqliteRow) -> Result<Self, Error> {
-        let declared: String = row.try_get("declared").map_err(fold)?;
-        let key: i64 = row.try_get("part").map_err(fold)?;
-        let hidden: i64 = row.try_get("hidden").map_err(fold)?;
-        let has_default: bool = row.try_get("supplied").map_err(fold)?;
+        let declared: String = row.try_get("declared").map_err(map_error)?;
+        let key: i64 = row.try_get("part").map_err(map_error)?;
+        let hidden: i64 = row.try_get("hidden").map_err(map_error)?;
+        let has_default: bool = row.try_get("supplied").map_err(map_error)?;
         Ok(Self {
-            name: row.try_get("name").map_err(fold)?,
-            not_null: row.try_get("required").map_err(fold)?,
+            name: row.try_get("name").map_err(map_error)?,
+            not_null: row.try_get("required").map_err(map_error)?,
             // 2 and 3: a virtual and a stored one.
             generated: hidden > 1,
             // A column that is the rowid is given its value.
@@ -100,8 +100,11 @@ pub(super) async fn check(conn: &mut SqliteConnection, table: &str) -> Result<()
     .bind(schema)
     .fetch_all(conn)
     .await
-    .map_err(fold)?;
-    let found: Vec<_> = rows.iter().map(Found::read).collect::<Result<_, _>>()?;
+    .map_err(map_error)?;
+    let found: Vec<_> = rows
+        .iter()
+        .map(TableInfoRow::read)
+        .collect::<Result<_, _>>()?;
     let fault = |column: &str, fault, fix| {
         Err(SchemaFault::Column {
             table: table.to_owned(),
@@ -127,11 +130,11 @@ pub(super) async fn check(conn: &mut SqliteConnection, table: &str) -> Result<()
             return fault(wanted, what, anew(name));
         }
     }
-    let is_known = |column: &Found| {
+    let is_known = |column: &TableInfoRow| {
         let name = column.name.as_str();
         NAMES.contains(&name) || COLUMNS.iter().any(|(known, ..)| *known == name)
     };
-    let blocks = |column: &&Found| {
+    let blocks = |column: &&TableInfoRow| {
         column.not_null && !column.supplied && !column.generated && !is_known(column)
     };
     match found.iter().find(blocks) {

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::super::bounded::Bounded;
-use super::code::fold;
+use super::code::map_error;
 use super::sql::{self, is_main, is_temporary, parts};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
@@ -86,13 +86,13 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         .bind(schema)
         .fetch_one(&mut *conn)
         .await
-        .map_err(fold)?;
-    let journal: String = row.try_get("journal").map_err(fold)?;
-    let file: String = row.try_get("file").map_err(fold)?;
+        .map_err(map_error)?;
+    let journal: String = row.try_get("journal").map_err(map_error)?;
+    let file: String = row.try_get("file").map_err(map_error)?;
     if !is_undone(&journal, &file) {
         return Err(SchemaFault::JournalMode { found: journal }.into());
     }
-    if row.try_get::<bool, _>("dirty").map_err(fold)? {
+    if row.try_get::<bool, _>("dirty").map_err(map_error)? {
         return Err(SchemaFault::ReadUncommitted.into());
     }
     columns::check(conn, table).await?;
@@ -101,7 +101,7 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         let fix = anew(name);
         return Err(SchemaFault::NoArbiter { table: named, fix }.into());
     }
-    if !row.try_get::<bool, _>("arbiter").map_err(fold)? {
+    if !row.try_get::<bool, _>("arbiter").map_err(map_error)? {
         let fix = format!(
             "CREATE UNIQUE INDEX {schema}.{name}_arbiter ON {name} \
              (namespace COLLATE BINARY, scope COLLATE BINARY, key COLLATE BINARY)"
@@ -140,7 +140,7 @@ async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error>
             .bind(schema)
             .fetch_optional(conn)
             .await
-            .map_err(fold)?;
+            .map_err(map_error)?;
     match kind.as_deref() {
         Some("table") => Ok(()),
         None => Err(SchemaFault::TableMissing {
@@ -222,12 +222,12 @@ async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Tr
             .bind(parts(table).1)
             .fetch_all(&mut *conn)
             .await
-            .map_err(fold)?;
+            .map_err(map_error)?;
         for row in rows {
-            let text: String = row.try_get("text").map_err(fold)?;
+            let text: String = row.try_get("text").map_err(map_error)?;
             found.push(Trigger {
                 schema,
-                name: row.try_get("name").map_err(fold)?,
+                name: row.try_get("name").map_err(map_error)?,
                 runs_after: definition::runs_after(&text),
             });
         }
@@ -245,7 +245,7 @@ async fn own_text(conn: &mut SqliteConnection, table: &str) -> Result<String, Er
         .bind(name)
         .fetch_one(conn)
         .await
-        .map_err(fold)
+        .map_err(map_error)
 }
 
 /// The text that defines the table, its indexes and triggers; `None` if there is no such table.
@@ -257,5 +257,5 @@ pub(super) async fn definition(
     sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
         .fetch_one(conn)
         .await
-        .map_err(fold)
+        .map_err(map_error)
 }

@@ -34,9 +34,9 @@ fn media_types_that_differ_stay_different() {
         "text/plain",
         "text/plain; charset=utf-8",
     ];
-    for (place, one) in all.iter().enumerate() {
+    for (index, one) in all.iter().enumerate() {
         let one = MediaType::parse(one.as_bytes()).expect("a media type");
-        for other in &all[place + 1..] {
+        for other in &all[index + 1..] {
             assert_ne!(Some(&one), MediaType::parse(other.as_bytes()).as_ref());
         }
     }

@@ -47,8 +47,8 @@ fn forms_that_differ_in_anything_else_differ() {
         &[],
     ];
     let all = all.map(|parts| digest(&form("b", parts), "b").expect("a form"));
-    for (place, one) in all.iter().enumerate() {
-        assert!(!all[place + 1..].contains(one), "{place}");
+    for (index, one) in all.iter().enumerate() {
+        assert!(!all[index + 1..].contains(one), "{index}");
     }
 }
 

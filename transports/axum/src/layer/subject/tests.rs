@@ -34,8 +34,8 @@ fn with(lines: &[(&str, &str)]) -> String {
 }
 
 fn assert_all_differ(all: &[String]) {
-    for (place, one) in all.iter().enumerate() {
-        assert!(!all[place + 1..].contains(one), "{one}");
+    for (index, one) in all.iter().enumerate() {
+        assert!(!all[index + 1..].contains(one), "{one}");
     }
 }
 

@@ -98,13 +98,13 @@ async fn insist(pool: MySqlPool, key: IdempotencyKey, failures: usize) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn eight_rivals_with_wilful_rollbacks_have_one_effect_a_key_and_no_deadlock() {
+async fn eight_competitors_with_wilful_rollbacks_have_one_effect_a_key_and_no_deadlock() {
     let shop = Shop::open(8).await;
     for _ in 0..25 {
         let key = fresh_key();
         let mut all = JoinSet::new();
-        for rival in 0..8 {
-            all.spawn(insist(shop.pool.clone(), key.clone(), rival % 3));
+        for competitor in 0..8 {
+            all.spawn(insist(shop.pool.clone(), key.clone(), competitor % 3));
         }
         let distinct: HashSet<i64> = all.join_all().await.into_iter().collect();
         assert_eq!(distinct.len(), 1, "{distinct:?}");

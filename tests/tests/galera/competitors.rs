@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use idem_runtime::Error;
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::mysql::payments::{Pay, PayError, pay};
 use idem_tests::mysql::{Chain, fresh_key, may_retry, pay_at_last};
 use tokio::task::JoinSet;
@@ -36,7 +36,7 @@ async fn of_two_that_have_both_paid_at_commit_one_stays_and_the_other_may_retry(
     let mut lost = 0;
     for _ in 0..12 {
         let key = fresh_key();
-        let gate = Gate::at(key.as_str(), Place::AfterWrite);
+        let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
         // No node sees the other's claim: both have passed their claim and have written.
         let meet = async move {
             gate.entered().await;

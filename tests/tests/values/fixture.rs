@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, PgPool, Pool, SqlitePool, Tr
 /// The table of effects, with a unique note; PostgreSQL and SQLite check it only at COMMIT.
 const EFFECTS: &str = "CREATE TABLE effect (note varchar(200) NOT NULL)";
 
-pub(crate) trait Place: Sized {
+pub(crate) trait Fixture: Sized {
     type Db: LeaseBackend;
     /// Whether a failed statement aborts the transaction.
     const ABORTS: bool;
@@ -28,7 +28,7 @@ pub(crate) trait Place: Sized {
 }
 
 /// Writes an effect with this note.
-pub(crate) async fn write<P: Place>(
+pub(crate) async fn write<P: Fixture>(
     tx: &mut Transaction<'_, P::Db>,
     note: &str,
 ) -> Result<(), sqlx::Error> {
@@ -39,16 +39,16 @@ const COUNTS: &str = "SELECT (SELECT count(*) FROM effect), (SELECT count(*) FRO
 
 macro_rules! on {
     (
-        $place:ident { $database:ty, $pool:ty, $db:ty }
+        $fixture:ident { $database:ty, $pool:ty, $db:ty }
         open: $open:expr, pool: $options:expr, counted: $counted:literal, aborts: $aborts:literal,
         quoting: $quoting:expr, at_commit: $at_commit:expr $(,)?
     ) => {
-        pub(crate) struct $place {
+        pub(crate) struct $fixture {
             database: $database,
             pool: $pool,
         }
 
-        impl Place for $place {
+        impl Fixture for $fixture {
             type Db = $db;
             const ABORTS: bool = $aborts;
             const COUNTED: &'static str = $counted;

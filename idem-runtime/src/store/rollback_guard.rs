@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 /// that there is one, so that the caller's next writes are committed one by one (sqlx #4393).
 /// Leaked, it leaves an unused savepoint behind, which harms nobody, and some hundred bytes.
 #[derive(Debug)]
-pub(super) struct Unbroken<F>(Option<Pin<Box<F>>>);
+pub(super) struct RollbackGuard<F>(Option<Pin<Box<F>>>);
 
-impl<F: Future> Unbroken<F> {
+impl<F: Future> RollbackGuard<F> {
     pub(super) fn new(future: F) -> Self {
         Self(Some(Box::pin(future)))
     }
 }
 
-impl<F: Future> Future for Unbroken<F> {
+impl<F: Future> Future for RollbackGuard<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -34,7 +34,7 @@ impl<F: Future> Future for Unbroken<F> {
     }
 }
 
-impl<F> Drop for Unbroken<F> {
+impl<F> Drop for RollbackGuard<F> {
     fn drop(&mut self) {
         mem::forget(self.0.take());
     }

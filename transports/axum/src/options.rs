@@ -9,7 +9,7 @@ use idem_runtime::IdempotencyKey;
 use crate::header::Syntax;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
+pub(crate) struct PolicyOptions {
     pub(crate) syntax: Syntax,
     pub(crate) mismatch: Option<StatusCode>,
     pub(crate) in_flight: InFlightAnswer,

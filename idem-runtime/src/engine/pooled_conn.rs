@@ -3,13 +3,13 @@
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 
-use super::unit::{UNFIT_AT_MOST, acquire_undropped};
+use super::unit::{MAX_DIRTY_CONNECTIONS, acquire_undropped};
 use crate::error::Error;
 use crate::store::{Backend, Session as _};
 
 /// A pooled connection that is closed on drop unless its work finished: the future may be dropped
 /// inside a transaction.
-pub(crate) struct Lent<DB: Backend> {
+pub(crate) struct PooledConn<DB: Backend> {
     pub(crate) conn: PoolConnection<DB>,
     is_clean: bool,
     /// Whether closing it would delete the database (SQLite in memory). Then an open transaction is
@@ -17,27 +17,27 @@ pub(crate) struct Lent<DB: Backend> {
     is_irreplaceable: bool,
 }
 
-impl<DB: Backend> Lent<DB> {
+impl<DB: Backend> PooledConn<DB> {
     pub(crate) async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
-        let is_irreplaceable = DB::home(pool)?.ends_with_connections;
-        for _ in 0..=UNFIT_AT_MOST {
+        let is_irreplaceable = DB::pool_traits(pool)?.ends_with_connections;
+        for _ in 0..=MAX_DIRTY_CONNECTIONS {
             let acquired = if is_irreplaceable {
                 acquire_undropped(pool).await
             } else {
                 pool.acquire().await
             };
-            let mut lent = Self {
-                conn: acquired.map_err(DB::fold)?,
+            let mut pooled = Self {
+                conn: acquired.map_err(DB::map_error)?,
                 is_clean: false,
                 is_irreplaceable,
             };
             if is_irreplaceable {
-                DB::clear(&mut lent.conn).await;
+                DB::clear(&mut pooled.conn).await;
             }
             // A connection that other code left inside a transaction is closed, and the next one is
             // tried.
-            if !lent.conn.has_transaction() {
-                return Ok(lent);
+            if !pooled.conn.has_transaction() {
+                return Ok(pooled);
             }
         }
         Err(Error::AlreadyInTransaction)
@@ -53,7 +53,7 @@ impl<DB: Backend> Lent<DB> {
     }
 }
 
-impl<DB: Backend> Drop for Lent<DB> {
+impl<DB: Backend> Drop for PooledConn<DB> {
     fn drop(&mut self) {
         if !self.is_clean && !self.is_irreplaceable {
             self.conn.close_on_drop();

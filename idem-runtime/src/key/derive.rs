@@ -7,26 +7,24 @@ use super::scope::Scope;
 use super::{hex, text};
 use crate::error::{Field, Invalid, Reason};
 
-/// Derives keys from the values that identify an effect in the business, such as a tenant and an
-/// order number.
-///
-/// The text of a key is a SHA-256 in lower-case hexadecimal. It hashes the number of parts, then
-/// each part preceded by its length in bytes. The count and the lengths are 4 bytes each,
-/// big-endian. The parts are hashed as UTF-8 without trimming or normalisation. So `("ab", "c")`
-/// and `("a", "bc")` give different keys. The encoding is stable: every release derives the same
-/// key from the same parts.
-#[derive(Debug)]
-pub enum Minter {}
-
-impl Minter {
+impl IdempotencyKey {
+    /// Derives keys from the values that identify an effect in the business, such as a tenant and an
+    /// order number.
+    ///
+    /// The text of a key is a SHA-256 in lower-case hexadecimal. It hashes the number of parts, then
+    /// each part preceded by its length in bytes. The count and the lengths are 4 bytes each,
+    /// big-endian. The parts are hashed as UTF-8 without trimming or normalisation. So `("ab", "c")`
+    /// and `("a", "bc")` give different keys. The encoding is stable: every release derives the same
+    /// key from the same parts.
+    ///
     /// Derives the key of `parts`, in [`Scope::GLOBAL`]: the parts already identify the tenant.
     ///
     /// ```
-    /// use idem_runtime::key::Minter;
+    /// use idem_runtime::IdempotencyKey;
     ///
-    /// let key = Minter::mint(["acme", "order-17"])?;
-    /// assert_eq!(key, Minter::mint(["acme", "order-17"])?);
-    /// assert_ne!(key, Minter::mint(["acme", "order-18"])?);
+    /// let key = IdempotencyKey::derive(["acme", "order-17"])?;
+    /// assert_eq!(key, IdempotencyKey::derive(["acme", "order-17"])?);
+    /// assert_ne!(key, IdempotencyKey::derive(["acme", "order-18"])?);
     /// # Ok::<(), idem_runtime::error::Invalid>(())
     /// ```
     ///
@@ -36,12 +34,12 @@ impl Minter {
     ///   lack the same part would share a key.
     /// - [`Invalid`] of [`Field::KeyPart`] if a part is longer than `u32::MAX` bytes, or of
     ///   [`Field::Key`] if there are more than `u32::MAX` parts.
-    pub fn mint(
+    pub fn derive(
         parts: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<IdempotencyKey, Invalid> {
         let parts: Vec<_> = parts.into_iter().collect();
         let text = encode(&parts)?;
-        Ok(IdempotencyKey::minted(text, Some(Scope::GLOBAL)))
+        Ok(IdempotencyKey::derived(text, Some(Scope::GLOBAL)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use idem_runtime::{Error, IdempotencyKey};
-use idem_tests::gate::{Gate, Place};
+use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Paid, Pay, PayError, pay, pay_in_vain};
 use sqlx::PgPool;
@@ -32,13 +32,13 @@ async fn insist(pool: PgPool, key: IdempotencyKey, failures: usize) -> Paid {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn eight_rivals_with_wilful_rollbacks_have_one_effect_a_key() {
+async fn eight_competitors_with_wilful_rollbacks_have_one_effect_a_key() {
     let shop = crate::shop(8).await;
     for _ in 0..25 {
         let key = fresh_key();
         let mut all = JoinSet::new();
-        for rival in 0..8 {
-            all.spawn(insist(shop.pool.clone(), key.clone(), rival % 3));
+        for competitor in 0..8 {
+            all.spawn(insist(shop.pool.clone(), key.clone(), competitor % 3));
         }
         let distinct: HashSet<i64> = all.join_all().await.iter().map(|paid| paid.id).collect();
         assert_eq!(distinct.len(), 1, "{distinct:?}");
@@ -50,7 +50,7 @@ async fn eight_rivals_with_wilful_rollbacks_have_one_effect_a_key() {
 async fn the_loser_waits_for_the_winner_and_replays_its_result() {
     let shop = crate::shop(2).await;
     let key = fresh_key();
-    let gate = Gate::at(key.as_str(), Place::AfterWrite);
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     // Both bodies have written before either continues.
     let both = async {
         gate.entered().await;

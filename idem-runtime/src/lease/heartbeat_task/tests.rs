@@ -23,52 +23,61 @@ mod asked_for {
     use super::*;
     use crate::identity::Identity;
     use crate::key::{IdempotencyKey, Scope};
-    use crate::outcome::Question;
+    use crate::outcome::DecideInput;
     use crate::policy::{Expiry, Lease, OnLapse};
     use crate::record::Timestamp;
-    use crate::store::lease::Terms;
-    use crate::store::{Ask, Session as _, leased};
+    use crate::store::lease::LeaseRequest;
+    use crate::store::{ClaimRequest, Session as _, leased};
 
     const LEASE: Duration = Duration::from_mins(5);
 
     /// A lease that is claimed, and the attempt that holds it.
-    async fn held(pool: &SqlitePool) -> Held {
+    async fn active(pool: &SqlitePool) -> ActiveLease {
         let key = "k".parse::<IdempotencyKey>().expect("a key");
-        let ask = Ask::new(
+        let claim_request = ClaimRequest::new(
             "idem_record",
             Identity::of_operation("mail", Scope::GLOBAL, key),
         );
         let lease = Lease::new(LEASE, OnLapse::Retry).expect("a lease");
-        let terms = Terms {
-            question: Question {
+        let lease_request = LeaseRequest {
+            input: DecideInput {
                 namespace: "mail",
                 operation: "send",
                 request: None,
                 fingerprint: None,
                 expiry: Expiry::Replay,
-                lessee: None,
+                lease_holder: None,
             },
             lease,
             fingerprint: None,
             request: None,
         };
         let mut conn = pool.acquire().await.expect("a connection");
-        let claimed = leased::claim(&mut *conn, &ask, &terms).await;
+        let claimed = leased::claim(&mut *conn, &claim_request, &lease_request).await;
         let number = claimed.expect("the file answers").expect("it is free");
-        let (beats, _) = mpsc::unbounded_channel();
+        let (heartbeat_requests, _) = mpsc::unbounded_channel();
         let until = Instant::now() + LEASE;
-        let attempt = Attempt::new(ask.identity.clone(), ask.attempt_id, number, until, beats);
-        Held {
-            ask,
+        let attempt = Attempt::new(
+            claim_request.identity.clone(),
+            claim_request.attempt_id,
+            number,
+            until,
+            heartbeat_requests,
+        );
+        ActiveLease {
+            claim_request,
             lease,
             attempt,
         }
     }
 
-    async fn ends(pool: &SqlitePool, held: &Held) -> Timestamp {
+    async fn ends(pool: &SqlitePool, active: &ActiveLease) -> Timestamp {
         let mut conn = pool.acquire().await.expect("a connection");
-        let seen = conn.look_up(&held.ask).await.expect("it can be read");
-        let record = seen.record.expect("there is one");
+        let observed = conn
+            .look_up(&active.claim_request)
+            .await
+            .expect("it can be read");
+        let record = observed.record.expect("there is one");
         record.locked_until.expect("a lease")
     }
 
@@ -80,9 +89,11 @@ mod asked_for {
         let made = crate::schema::create_if_missing(&mut *conn).await;
         made.expect("the table is made");
         drop(conn);
-        let held = held(&pool).await;
+        let active = active(&pool).await;
         let heartbeats = Heartbeats::of(&pool).expect("a pool");
-        heartbeats.leases().insert(held.attempt.id(), held.clone());
+        heartbeats
+            .leases()
+            .insert(active.attempt.id(), active.clone());
         // Another run's statement is under way, which was sent before this body asks.
         let (sent, turn) = (
             Instant::now(),
@@ -93,18 +104,21 @@ mod asked_for {
             .execute(&pool)
             .await
             .expect("the database answers");
-        let before = ends(&pool, &held).await;
+        let before = ends(&pool, &active).await;
         let asked = Instant::now();
-        held.attempt.due(asked);
-        let mut asking = pin!(take_turn(&heartbeats, &held, asked, true));
+        active.attempt.due(asked);
+        let mut asking = pin!(take_turn(&heartbeats, &active, asked, true));
         let waits = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_pending()));
         assert!(waits.await, "another's turn is not over");
         // It has carried this lease along, and the next heartbeat is not due for long.
-        held.attempt.live(sent, sent + LEASE, sent + LEASE / 3);
+        active.attempt.live(sent, sent + LEASE, sent + LEASE / 3);
         drop(turn);
         asking.await.expect("the lease is this attempt's");
-        let given = held.attempt.life().given.expect("a heartbeat");
+        let given = active.attempt.lease_state().given.expect("a heartbeat");
         assert!(given >= asked, "none was sent after the body asked");
-        assert!(ends(&pool, &held).await > before, "the lease is as it was");
+        assert!(
+            ends(&pool, &active).await > before,
+            "the lease is as it was"
+        );
     }
 }

@@ -14,7 +14,7 @@ use super::code;
 ///
 /// A statement that the driver has queued, and does count, may fail first: a ROLLBACK where there is
 /// nothing to roll back. So an error is no answer yet.
-pub(super) async fn is_in_step(conn: &mut PgConnection) -> Result<bool, Error> {
+pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
     for _ in 0..TRIES {
         let word = Uuid::new_v4().simple().to_string();
         let asked = AssertSqlSafe(format!("SELECT '{word}'"));

@@ -8,7 +8,7 @@ use idem_tests::sqlite::Journal;
 use sqlx::{AssertSqlSafe, MySqlPool, PgPool, Pool, SqlitePool};
 
 /// A fresh database with the record's table.
-pub(crate) trait Home: Sized {
+pub(crate) trait LeaseDatabase: Sized {
     type Db: LeaseBackend;
 
     async fn open() -> Self;
@@ -78,7 +78,7 @@ impl Postgres {
     }
 }
 
-impl Home for Postgres {
+impl LeaseDatabase for Postgres {
     type Db = sqlx::Postgres;
 
     async fn open() -> Self {
@@ -154,7 +154,7 @@ impl Sqlite {
     }
 }
 
-impl Home for Sqlite {
+impl LeaseDatabase for Sqlite {
     type Db = sqlx::Sqlite;
 
     async fn open() -> Self {
@@ -243,7 +243,7 @@ impl MySql {
     }
 }
 
-impl Home for MySql {
+impl LeaseDatabase for MySql {
     type Db = sqlx::MySql;
 
     async fn open() -> Self {

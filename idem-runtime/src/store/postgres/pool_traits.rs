@@ -6,43 +6,43 @@ use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
 
 use super::super::bounded::Bounded;
-use super::super::session::Home;
+use super::super::session::PoolTraits;
 use super::fused;
 
 /// Of these options; read once, for only their spelling as a URL tells the capacity of the statement
 /// cache.
-pub(super) fn of(options: &Arc<PgConnectOptions>) -> Home {
-    static KNOWN: Bounded<Options, Home> = Bounded::new();
+pub(super) fn of(options: &Arc<PgConnectOptions>) -> PoolTraits {
+    static KNOWN: Bounded<KnownOptions, PoolTraits> = Bounded::new();
     // An address is no other options' as long as a weak pointer to it is kept.
     let ours = Arc::as_ptr(options);
     KNOWN
         .find(|known| known.0.as_ptr() == ours)
         .unwrap_or_else(|| {
-            let home = read(options);
-            KNOWN.insert(Options(Arc::downgrade(options)), home.clone());
-            home
+            let pool_traits = read(options);
+            KNOWN.insert(KnownOptions(Arc::downgrade(options)), pool_traits.clone());
+            pool_traits
         })
 }
 
 /// The options of a pool, the very ones and not equal ones.
-struct Options(Weak<PgConnectOptions>);
+struct KnownOptions(Weak<PgConnectOptions>);
 
-impl PartialEq for Options {
+impl PartialEq for KnownOptions {
     fn eq(&self, other: &Self) -> bool {
         self.0.ptr_eq(&other.0)
     }
 }
 
-fn read(options: &PgConnectOptions) -> Home {
+fn read(options: &PgConnectOptions) -> PoolTraits {
     // Of any host and user: not every one of them can be part of a URL (`::1`; sqlx panics).
     let url = options.clone().host("any").username("any").to_url_lossy();
     let keeps_none = url
         .query_pairs()
         .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
-    Home {
+    PoolTraits {
         keeps_statements: Some(!keeps_none),
         fuses: !keeps_none && fused::is_on(options.get_options()),
-        ..Home::default()
+        ..PoolTraits::default()
     }
 }
 

@@ -19,7 +19,7 @@ use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
 pub(super) type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
 pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
 
-pub(super) struct Rules<DB: LeaseBackend> {
+pub(super) struct LayerOptions<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
     pub(super) operation: Operation,
     pub(super) scope: Arc<ScopeOf>,
@@ -54,7 +54,7 @@ impl Runs {
     }
 }
 
-impl<DB: LeaseBackend> Rules<DB> {
+impl<DB: LeaseBackend> LayerOptions<DB> {
     pub(super) fn new(pool: Pool<DB>, operation: Operation, scope: Arc<ScopeOf>) -> Self {
         Self {
             pool,
@@ -100,7 +100,7 @@ impl<DB: LeaseBackend> Rules<DB> {
 }
 
 // Derived, this would ask for a database that is `Clone` itself.
-impl<DB: LeaseBackend> Clone for Rules<DB> {
+impl<DB: LeaseBackend> Clone for LayerOptions<DB> {
     fn clone(&self) -> Self {
         Self {
             pool: self.pool.clone(),

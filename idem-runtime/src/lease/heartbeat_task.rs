@@ -8,24 +8,24 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::attempt::{Attempt, Beat};
-use super::ending::Holder;
-use super::heartbeats::{Heartbeats, Held};
+use super::attempt::{Attempt, HeartbeatRequest};
+use super::ending::HeldLease;
+use super::heartbeats::{ActiveLease, Heartbeats};
 use crate::engine::RESOLVE_WITHIN;
-use crate::engine::lent::Lent;
+use crate::engine::pooled_conn::PooledConn;
 use crate::error::Error;
 use crate::store::CommitError;
 use crate::store::lease::{Due, Extended, LeaseBackend, LeaseSession as _};
 
 /// The heartbeat task of a run, aborted on drop, also if the run panics. The drop marks the lease
 /// as lost for tasks that the body spawned.
-pub(super) struct Beating<DB: LeaseBackend> {
+pub(super) struct HeartbeatTask<DB: LeaseBackend> {
     task: JoinHandle<()>,
     attempt: Attempt,
     heartbeats: Arc<Heartbeats<DB>>,
 }
 
-impl<DB: LeaseBackend> Drop for Beating<DB> {
+impl<DB: LeaseBackend> Drop for HeartbeatTask<DB> {
     fn drop(&mut self) {
         self.task.abort();
         self.heartbeats.leases().remove(&self.attempt.id());
@@ -35,21 +35,21 @@ impl<DB: LeaseBackend> Drop for Beating<DB> {
 
 /// Starts the heartbeats of a run.
 pub(super) fn start<DB: LeaseBackend>(
-    holder: &Holder<DB>,
+    held_lease: &HeldLease<DB>,
     attempt: Attempt,
-    asked: mpsc::UnboundedReceiver<Beat>,
-) -> Beating<DB> {
-    let heartbeats = Arc::clone(&holder.heartbeats);
-    let lease = holder.lease.duration();
-    attempt.due(attempt.life().until - lease + jittered(lease / 3));
-    let held = Held {
-        ask: holder.ask.clone(),
-        lease: holder.lease,
+    asked: mpsc::UnboundedReceiver<HeartbeatRequest>,
+) -> HeartbeatTask<DB> {
+    let heartbeats = Arc::clone(&held_lease.heartbeats);
+    let lease = held_lease.lease.duration();
+    attempt.due(attempt.lease_state().until - lease + jittered(lease / 3));
+    let active = ActiveLease {
+        claim_request: held_lease.claim_request.clone(),
+        lease: held_lease.lease,
         attempt: attempt.clone(),
     };
-    heartbeats.leases().insert(attempt.id(), held.clone());
-    let task = tokio::spawn(beat(Arc::clone(&heartbeats), held, asked));
-    Beating {
+    heartbeats.leases().insert(attempt.id(), active.clone());
+    let task = tokio::spawn(extend_until_lost(Arc::clone(&heartbeats), active, asked));
+    HeartbeatTask {
         task,
         attempt,
         heartbeats,
@@ -58,28 +58,28 @@ pub(super) fn start<DB: LeaseBackend>(
 
 /// Sends a heartbeat at each third of the lease and whenever the body requests one, until the lease
 /// is lost.
-async fn beat<DB: LeaseBackend>(
+async fn extend_until_lost<DB: LeaseBackend>(
     heartbeats: Arc<Heartbeats<DB>>,
-    held: Held,
-    mut asked: mpsc::UnboundedReceiver<Beat>,
+    active: ActiveLease,
+    mut asked: mpsc::UnboundedReceiver<HeartbeatRequest>,
 ) {
-    let attempt = &held.attempt;
-    while !attempt.life().is_lost {
-        // The channel stays open: `held.attempt` holds a sender.
-        let beat = timeout_at(attempt.life().due, asked.recv()).await;
-        let beat = beat.ok().flatten();
+    let attempt = &active.attempt;
+    while !attempt.lease_state().is_lost {
+        // The channel stays open: `active.attempt` holds a sender.
+        let requested = timeout_at(attempt.lease_state().due, asked.recv()).await;
+        let requested = requested.ok().flatten();
         let asked = Instant::now();
-        if beat.is_some() {
+        if requested.is_some() {
             // The next statement extends this lease as well, whichever run sends it.
             attempt.due(asked);
-        } else if asked < attempt.life().due {
+        } else if asked < attempt.lease_state().due {
             // A statement of another run has extended this lease.
             continue;
         }
-        let answer = take_turn(&heartbeats, &held, asked, beat.is_some()).await;
-        if let Some(beat) = beat {
+        let answer = take_turn(&heartbeats, &active, asked, requested.is_some()).await;
+        if let Some(answer_to) = requested {
             // The body may have stopped waiting for the answer.
-            let _ = beat.send(answer);
+            let _ = answer_to.send(answer);
         }
     }
 }
@@ -87,32 +87,32 @@ async fn beat<DB: LeaseBackend>(
 /// Waits until no other run is sending, then sends unless that statement has extended this lease.
 async fn take_turn<DB: LeaseBackend>(
     heartbeats: &Arc<Heartbeats<DB>>,
-    held: &Held,
+    active: &ActiveLease,
     asked: Instant,
     by_body: bool,
 ) -> Result<(), Error> {
-    let (lease, attempt) = (held.lease.duration(), &held.attempt);
-    let until = bound(attempt.life().until, asked, lease);
+    let (lease, attempt) = (active.lease.duration(), &active.attempt);
+    let until = bound(attempt.lease_state().until, asked, lease);
     let turn = Arc::clone(&heartbeats.turn).lock_owned();
     let Ok(turn) = timeout_at(until, turn).await else {
-        failed(held);
+        failed(active);
         return Err(Error::Unavailable(sqlx::Error::PoolTimedOut.into()));
     };
-    let life = attempt.life();
-    if life.is_lost {
+    let lease_state = attempt.lease_state();
+    if lease_state.is_lost {
         return Err(Error::LeaseLost);
     }
     // A heartbeat requested by the body must have been sent after the request; otherwise any
     // successful one counts.
-    let is_given = life.given.is_some_and(|given| given >= asked);
-    if is_given || (!by_body && life.due > asked) {
+    let is_given = lease_state.given.is_some_and(|given| given >= asked);
+    if is_given || (!by_body && lease_state.due > asked) {
         return Ok(());
     }
-    let (heartbeats, held) = (Arc::clone(heartbeats), held.clone());
+    let (heartbeats, active) = (Arc::clone(heartbeats), active.clone());
     // Send in a separate task: if this run ends, its own task is aborted, but the heartbeats of the
     // other runs must complete.
     let sent = tokio::spawn(async move {
-        let answer = send(&heartbeats, &held).await;
+        let answer = send(&heartbeats, &active).await;
         drop(turn);
         answer
     });
@@ -122,18 +122,22 @@ async fn take_turn<DB: LeaseBackend>(
 
 /// Extends all leases of the table that are due or will be soon, by one statement. Returns the
 /// result for this run's lease.
-async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Result<(), Error> {
+async fn send<DB: LeaseBackend>(
+    heartbeats: &Heartbeats<DB>,
+    own: &ActiveLease,
+) -> Result<(), Error> {
     let now = Instant::now();
-    let mut due: Vec<Held> = heartbeats.leases().values().cloned().collect();
-    due.retain(|held| {
-        let life = held.attempt.life();
-        let soon = now + held.lease.duration() / 6;
-        let is_due = !life.is_lost && (life.due <= soon || held.attempt.id() == own.attempt.id());
-        is_due && held.ask.table == own.ask.table
+    let mut due: Vec<ActiveLease> = heartbeats.leases().values().cloned().collect();
+    due.retain(|active| {
+        let lease_state = active.attempt.lease_state();
+        let soon = now + active.lease.duration() / 6;
+        let is_due = !lease_state.is_lost
+            && (lease_state.due <= soon || active.attempt.id() == own.attempt.id());
+        is_due && active.claim_request.table == own.claim_request.table
     });
-    let ends = due.iter().map(|held| {
-        let until = held.attempt.life().until;
-        bound(until, now, held.lease.duration())
+    let ends = due.iter().map(|active| {
+        let until = active.attempt.lease_state().until;
+        bound(until, now, active.lease.duration())
     });
     let until = ends.min().unwrap_or(now);
     let sent = match timeout_at(until, extend(heartbeats, &due)).await {
@@ -144,9 +148,9 @@ async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Resu
     // Leases that were extended together get the same jitter, so that they are due together again.
     let factor = Uuid::new_v4().as_bytes()[0];
     let mut answer = Err(Error::LeaseLost);
-    for held in &due {
-        let came_of = settle(held, sent.as_ref().ok(), factor);
-        if held.attempt.id() == own.attempt.id() {
+    for active in &due {
+        let came_of = settle(active, sent.as_ref().ok(), factor);
+        if active.attempt.id() == own.attempt.id() {
             answer = came_of;
         }
     }
@@ -157,10 +161,14 @@ async fn send<DB: LeaseBackend>(heartbeats: &Heartbeats<DB>, own: &Held) -> Resu
 }
 
 /// Stores the result of the statement for one lease.
-fn settle(held: &Held, sent: Option<&(Instant, Extended)>, factor: u8) -> Result<(), Error> {
-    let (lease, attempt) = (held.lease.duration(), &held.attempt);
+fn settle(
+    active: &ActiveLease,
+    sent: Option<&(Instant, Extended)>,
+    factor: u8,
+) -> Result<(), Error> {
+    let (lease, attempt) = (active.lease.duration(), &active.attempt);
     let Some((sent, extended)) = sent else {
-        failed(held);
+        failed(active);
         return Ok(());
     };
     if extended.extended.contains(&attempt.id()) {
@@ -179,13 +187,13 @@ fn settle(held: &Held, sent: Option<&(Instant, Extended)>, factor: u8) -> Result
 }
 
 /// Schedules a retry after a failed heartbeat. Marks the lease as lost if it has ended.
-fn failed(held: &Held) {
-    let (life, now) = (held.attempt.life(), Instant::now());
-    if now < life.until {
-        let soon = now + jittered(held.lease.duration() / 30);
-        held.attempt.due(soon.min(life.until));
+fn failed(active: &ActiveLease) {
+    let (lease_state, now) = (active.attempt.lease_state(), Instant::now());
+    if now < lease_state.until {
+        let soon = now + jittered(active.lease.duration() / 30);
+        active.attempt.due(soon.min(lease_state.until));
     } else {
-        held.attempt.lose();
+        active.attempt.lose();
     }
 }
 
@@ -204,21 +212,21 @@ fn bound(until: Instant, sent: Instant, lease: Duration) -> Instant {
 /// be written does not affect the others.
 async fn extend<DB: LeaseBackend>(
     heartbeats: &Heartbeats<DB>,
-    due: &[Held],
+    due: &[ActiveLease],
 ) -> Result<(Instant, Extended), Error> {
-    let mut lent = heartbeats.connection().await?;
+    let mut pooled = heartbeats.connection().await?;
     let sent = Instant::now();
-    let extended = statement(&mut lent, due).await;
-    lent.give_back(extended.is_ok()).await;
+    let extended = statement(&mut pooled, due).await;
+    pooled.give_back(extended.is_ok()).await;
     match extended {
         Err(error) if due.len() > 1 && !error.is_retryable() => {}
         extended => return Ok((sent, extended?)),
     }
     let mut all = Extended::default();
     for one in due {
-        let mut lent = heartbeats.connection().await?;
-        let extended = statement(&mut lent, std::slice::from_ref(one)).await;
-        lent.give_back(extended.is_ok()).await;
+        let mut pooled = heartbeats.connection().await?;
+        let extended = statement(&mut pooled, std::slice::from_ref(one)).await;
+        pooled.give_back(extended.is_ok()).await;
         match extended {
             Ok(extended) => {
                 all.extended.extend(extended.extended);
@@ -232,19 +240,25 @@ async fn extend<DB: LeaseBackend>(
     Ok((sent, all))
 }
 
-async fn statement<DB: LeaseBackend>(lent: &mut Lent<DB>, due: &[Held]) -> Result<Extended, Error> {
+async fn statement<DB: LeaseBackend>(
+    pooled: &mut PooledConn<DB>,
+    due: &[ActiveLease],
+) -> Result<Extended, Error> {
     let Some(first) = due.first() else {
         return Ok(Extended::default());
     };
     let leases: Vec<_> = due
         .iter()
-        .map(|held| Due {
-            identity: &held.ask.identity,
-            attempt_id: held.attempt.id(),
-            lasts: held.lease.micros(),
+        .map(|active| Due {
+            identity: &active.claim_request.identity,
+            attempt_id: active.attempt.id(),
+            lasts: active.lease.micros(),
         })
         .collect();
-    let extended = lent.conn.extend(&first.ask.table, &leases).await;
+    let extended = pooled
+        .conn
+        .extend(&first.claim_request.table, &leases)
+        .await;
     extended.map_err(|error| match error {
         CommitError::RolledBack(error) => error,
         CommitError::Ambiguous(lost) => Error::CommitUnknown(lost.into()),
