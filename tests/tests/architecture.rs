@@ -4,6 +4,8 @@
 mod imports;
 #[path = "architecture/transports.rs"]
 mod transports;
+#[path = "architecture/words.rs"]
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,7 +71,7 @@ fn module(src: &Path, file: &Path) -> String {
 #[test]
 fn a_module_imports_only_from_its_left() {
     let (src, files) = runtime();
-    let place = |name: &str| {
+    let position = |name: &str| {
         // The names under which generated code and the transports have these modules.
         let name = name.strip_prefix("__").unwrap_or(name);
         ORDER
@@ -82,7 +84,7 @@ fn a_module_imports_only_from_its_left() {
         let own = module(&src, file);
         let below = file.strip_prefix(&src).expect("below src");
         for import in imports::of(below, &fs::read_to_string(file).expect("a source")) {
-            if import != own && place(&import) > place(&own) {
+            if import != own && position(&import) > position(&own) {
                 faults.push(format!("{}: `{own}` imports `{import}`", file.display()));
             }
         }
