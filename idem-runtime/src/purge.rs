@@ -121,9 +121,9 @@ impl<DB: Backend> PurgeWorker<DB> {
     /// [`list_unknown`](crate::store::Bound::list_unknown) have been settled.
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Retention`] if the time is zero or longer than 3,650 days.
+    /// [`Invalid`] of [`Field::Retention`] if the time is shorter than 1 microsecond or longer than 3,650 days.
     pub fn unknown_retention(mut self, retention: Duration) -> Result<Self, Invalid> {
-        if retention.is_zero() {
+        if retention.as_micros() == 0 {
             return Err(Invalid::new(Field::Retention, Reason::Empty));
         }
         if retention > MAX_RETENTION {

@@ -154,3 +154,20 @@ impl Call<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_operations_are_counted_than_fit_and_those_counted_go_on() {
+        let name = |n: usize| &*Box::leak(format!("counted {n:04}").into_boxed_str());
+        for n in 0..COUNTED + 2 {
+            count(&Operation::new("bounded", name(n)));
+        }
+        count(&Operation::new("bounded", name(0)));
+        let all = mismatches();
+        assert_eq!(all.len(), COUNTED);
+        assert_eq!((all[0].operation, all[0].count), ("counted 0000", 2));
+    }
+}

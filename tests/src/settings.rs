@@ -65,6 +65,7 @@ pub async fn keep_leases<S: LeaseSession>(
         matches!(again, Err(Error::OutcomeUnknown { .. })),
         "{setting}: {again:?}"
     );
+    assert_eq!(bound.count_unknown().await.expect(setting), 1, "{setting}");
     let found = bound.list_unknown(10, None).await.expect(setting);
     let [unknown] = found.as_slice() else {
         panic!("{setting}: {found:?}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use idem_runtime::lease::{drain, set_max_concurrent};
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Error, IdempotencyKey, Operation, schema};
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -35,7 +36,7 @@ async fn runs_whose_callers_have_gone_count_and_a_call_over_the_limit_claims_not
         let waits = Box::pin(call(gone));
         let began = Box::pin(arrivals.recv());
         // The dropped call no longer waits; the run continues.
-        drop(until(waits, began).await);
+        drop(in_time("no body starts", until(waits, began)).await);
     }
     let refused = call("c").await.expect_err("two are under way");
     assert!(
@@ -50,7 +51,7 @@ async fn runs_whose_callers_have_gone_count_and_a_call_over_the_limit_claims_not
         .expect("it can be read");
     assert_eq!(records, 2);
     GATE.add_permits(2);
-    drain().await;
+    in_time("the runs do not end", drain()).await;
     assert_eq!(*call("c").await.expect("there is room"), 1);
 }
 

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use idem_runtime::{Error, IdempotencyKey, fast_check, idempotent, schema};
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use sqlx::sqlite::{SqlitePool, SqliteTransaction};
 use tokio::task::JoinSet;
@@ -56,16 +57,19 @@ async fn books(db: &Sqlite) -> SqlitePool {
 
 /// Calls until there is an answer. No call is refused as in flight, because there is no fast check.
 async fn answer(pool: SqlitePool, call: usize) -> i64 {
-    loop {
-        // Every third attempt fails after its write, in every task.
-        match pay(&pool, &key("a"), call.is_multiple_of(3)).await {
-            Ok(paid) => return *paid,
-            Err(PayError::OutOfReach | PayError::Idempotency(Error::Busy(_))) => {
-                tokio::time::sleep(Duration::from_millis(2)).await;
+    in_time("a call gets no answer", async {
+        loop {
+            // Every third attempt fails after its write, in every task.
+            match pay(&pool, &key("a"), call.is_multiple_of(3)).await {
+                Ok(paid) => return *paid,
+                Err(PayError::OutOfReach | PayError::Idempotency(Error::Busy(_))) => {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+                Err(error) => panic!("{error:?}"),
             }
-            Err(error) => panic!("{error:?}"),
         }
-    }
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

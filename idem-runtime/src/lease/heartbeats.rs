@@ -181,3 +181,21 @@ impl<DB: LeaseBackend> fmt::Debug for Heartbeats<DB> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn pools_whose_leases_have_ended_are_not_remembered() {
+        const POOLS: usize = 100;
+        for _ in 0..POOLS {
+            let pool = Pool::<sqlx::Sqlite>::connect_lazy("sqlite::memory:").expect("a URL");
+            let one = Heartbeats::of(&pool).expect("a pool");
+            let same = Heartbeats::of(&pool.clone()).expect("a pool");
+            assert!(Arc::ptr_eq(&one, &same));
+        }
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(known.len() < POOLS, "all {} are remembered", known.len());
+    }
+}

@@ -220,6 +220,7 @@ pub(crate) async fn unknown_outcomes_are_listed_page_by_page_oldest_lapse_first<
         let Some(end) = page.last() else { break };
         last = Some(end.clone());
         listed.extend(page);
+        assert!(listed.len() <= 5, "a page begins where the last one began");
     }
     let found: Vec<_> = listed
         .iter()

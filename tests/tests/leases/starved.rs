@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Attempt, Operation, Replayable};
+use idem_tests::patience::in_time;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection};
 use tokio::task::{JoinHandle, JoinSet};
@@ -53,10 +54,13 @@ pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connect
     let attempt = desk.reached().await;
     let bodies = exhaust(&pool).await;
     let mut ends = BTreeSet::new();
-    while ends.len() < SEVERAL {
-        ends.extend(database.ends().await);
-        assert!(!attempt.is_lost(), "lapsed after {} ends", ends.len());
-    }
+    in_time("the lease is not extended", async {
+        while ends.len() < SEVERAL {
+            ends.extend(database.ends().await);
+            assert!(!attempt.is_lost(), "lapsed after {} ends", ends.len());
+        }
+    })
+    .await;
     desk.open();
     let sent = run.await.expect("no panic").expect("it is recorded");
     assert_eq!((sent.number, sent.replayed()), (1, false));
@@ -81,20 +85,20 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: LeaseD
     }
     let claimed = database.ends().await;
     assert_eq!(claimed.len(), LEASES);
-    let extended = loop {
-        let ends = database.ends().await;
-        assert!(
-            attempts.iter().all(|attempt| !attempt.is_lost()),
-            "a lease has lapsed"
-        );
-        if ends
-            .iter()
-            .zip(&claimed)
-            .all(|(end, claimed)| end != claimed)
-        {
-            break ends;
+    let extended = in_time("not every lease is extended", async {
+        loop {
+            let ends = database.ends().await;
+            assert!(
+                attempts.iter().all(|attempt| !attempt.is_lost()),
+                "a lease has lapsed"
+            );
+            let mut pairs = ends.iter().zip(&claimed);
+            if pairs.all(|(end, claimed)| end != claimed) {
+                break ends;
+            }
         }
-    };
+    })
+    .await;
     let statements = extended.iter().collect::<BTreeSet<_>>().len();
     assert!(statements <= LEASES / 4, "{statements} for {LEASES} leases");
     for _ in 0..LEASES {
@@ -121,17 +125,21 @@ macro_rules! beside_a_locked_record {
         for lock in [$($lock),+] {
             conn.execute(lock).await.expect("locked");
         }
-        let mut ends = BTreeSet::new();
-        while ends.len() < SEVERAL {
-            ends.insert(database.ends().await[1]);
-            assert_one_is_alive(&attempts);
-        }
+        in_time("the other lease is not extended", async {
+            let mut ends = BTreeSet::new();
+            while ends.len() < SEVERAL {
+                ends.insert(database.ends().await[1]);
+                assert_one_is_alive(&attempts);
+            }
+        })
+        .await;
         conn.execute("ROLLBACK").await.expect("ended");
         assert_one_is_alive(&attempts);
         // No other attempt has taken the locked one: it is extended as soon as the lock is
         // released.
         for attempt in &attempts {
-            attempt.heartbeat().await.expect("it is ours still");
+            let extended = in_time("the record stays locked", attempt.heartbeat()).await;
+            extended.expect("it is ours still");
         }
         assert_ne!(database.ends().await[0], claimed[0]);
         for _ in &runs {
@@ -185,11 +193,14 @@ async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
     )
     .await
     .expect("made");
-    let mut ends = BTreeSet::new();
-    while ends.len() < SEVERAL {
-        ends.insert(database.ends().await[1]);
-        assert_one_is_alive(&attempts);
-    }
+    in_time("the other lease is not extended", async {
+        let mut ends = BTreeSet::new();
+        while ends.len() < SEVERAL {
+            ends.insert(database.ends().await[1]);
+            assert_one_is_alive(&attempts);
+        }
+    })
+    .await;
     for _ in &runs {
         desk.open();
     }

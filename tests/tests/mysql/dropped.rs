@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
+use idem_tests::cut::MANY;
 use idem_tests::mysql::payments::insert;
 use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, pay};
 use idem_tests::mysql::{Observer, Shop, fresh_key};
@@ -86,6 +87,7 @@ macro_rules! at_every_await {
         for $moment in MOMENTS {
             let mut $polls = 0;
             loop {
+                assert!($polls < MANY, "{:?}: the call never ends", $moment);
                 let $at = &*format!("{:?} after {} polls", $moment, $polls);
                 if $step {
                     break;

@@ -55,6 +55,34 @@ async fn a_competitors_record_in_a_partition_is_the_answer() {
     }
 }
 
+/// Row security hides the detail of a violation, which names the key.
+#[tokio::test]
+async fn a_competitors_record_in_a_partition_is_the_answer_to_a_role_that_is_not_shown_the_detail()
+{
+    let shop = Shop::open(1).await;
+    shop.run(PARTITIONED).await;
+    shop.run(
+        "GRANT ALL ON payment, idem_record, payment_id_seq TO pg_monitor; \
+         ALTER TABLE part_0 ENABLE ROW LEVEL SECURITY; ALTER TABLE part_1 ENABLE ROW LEVEL SECURITY",
+    )
+    .await;
+    let options = shop.database.options().clone();
+    let pool = shop.pool_by(1, options.options([("role", "pg_monitor")]));
+    let (first, key) = (fresh_key(), fresh_key());
+    let paid = pay(&pool, &first, &CMD).await.expect("fresh");
+    let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
+    let competitor = async {
+        gate.entered().await;
+        shop.run(&like(&first, &key)).await;
+        gate.open();
+    };
+    let (again, ()) = tokio::join!(pay(&pool, &key, &CMD), competitor);
+    let again = again.expect("the rival's");
+    assert!(again.replayed());
+    assert_eq!(*again, *paid);
+    assert_eq!(shop.effects(&key).await, (0, 1));
+}
+
 async fn after_insert(shop: &Shop, body: &str) {
     shop.run(&format!(
         "CREATE OR REPLACE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; RETURN NULL; END $$; \

@@ -6,6 +6,7 @@ mod sqlite;
 
 use idem_runtime::store::{Outcome, RawStore, Session, Store};
 use idem_runtime::{Error, IdempotencyKey, Namespace, Purged};
+use idem_tests::patience::in_time;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
@@ -33,12 +34,15 @@ fn to(reports: UnboundedSender<String>) -> impl Fn(&Result<Purged, Error>) + Sen
 
 /// Waits for a report that contains this text; skips others.
 async fn until(reports: &mut UnboundedReceiver<String>, part: &str) {
-    loop {
-        let report = reports.recv().await.expect("the worker runs");
-        if report.contains(part) {
-            return;
+    let reported = async {
+        loop {
+            let report = reports.recv().await.expect("the worker runs");
+            if report.contains(part) {
+                return;
+            }
         }
-    }
+    };
+    in_time(&format!("no report contains {part:?}"), reported).await;
 }
 
 async fn replays<S: Session>(conn: &mut S, n: u32) -> bool {

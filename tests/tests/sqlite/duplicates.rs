@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use idem_runtime::Error;
+use idem_tests::patience::in_time;
 use sqlx::Connection as _;
 use tokio::process::Command;
 use tokio::task::JoinSet;
@@ -70,14 +71,17 @@ async fn concurrent_duplicates_of_one_process_have_one_effect_and_one_result() {
         for _ in 0..40 {
             let pool = books.pool.clone();
             calls.spawn(async move {
-                loop {
-                    match pay(&pool, &key("a"), 5).await {
-                        Err(PayError::Idempotency(error)) if error.is_retryable() => {
-                            tokio::time::sleep(Duration::from_millis(2)).await;
+                let answered = async {
+                    loop {
+                        match pay(&pool, &key("a"), 5).await {
+                            Err(PayError::Idempotency(error)) if error.is_retryable() => {
+                                tokio::time::sleep(Duration::from_millis(2)).await;
+                            }
+                            answer => break answer.expect("an answer or a reason to come back"),
                         }
-                        answer => return answer.expect("an answer or a reason to come back"),
                     }
-                }
+                };
+                in_time("the key stays in flight", answered).await
             });
         }
         let answers = calls.join_all().await;
@@ -106,7 +110,8 @@ async fn two_hundred_calls_of_four_processes_have_one_effect_and_one_result() {
             .collect();
         let mut answers = Vec::new();
         for client in clients {
-            let output = client.wait_with_output().await.expect("the client ends");
+            let output = in_time("a client does not end", client.wait_with_output()).await;
+            let output = output.expect("the client ends");
             assert!(
                 output.status.success(),
                 "{}",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use idem_runtime::Error;
 use idem_runtime::error::SchemaFault;
+use idem_tests::patience::in_time;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use tokio::task::JoinSet;
@@ -60,15 +61,19 @@ async fn concurrent_duplicates_in_shared_memory_have_one_effect() {
         let pool = pool.clone();
         calls.spawn(async move {
             let key = key(&format!("a{}", call % 3));
-            loop {
-                match pay(&pool, &key, 5).await {
-                    Ok(paid) => return (key, *paid),
-                    Err(PayError::Idempotency(error)) if error.is_retryable() => {}
-                    Err(PayError::Database(error)) if is_locked(&error) => {}
-                    Err(error) => panic!("{error:?}"),
+            let paid = in_time("the key stays in flight", async {
+                loop {
+                    match pay(&pool, &key, 5).await {
+                        Ok(paid) => break *paid,
+                        Err(PayError::Idempotency(error)) if error.is_retryable() => {}
+                        Err(PayError::Database(error)) if is_locked(&error) => {}
+                        Err(error) => panic!("{error:?}"),
+                    }
+                    tokio::time::sleep(Duration::from_millis(2)).await;
                 }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
+            });
+            let paid = paid.await;
+            (key, paid)
         });
     }
     let answers = calls.join_all().await;

@@ -113,6 +113,15 @@ async fn what_a_competitor_has_not_committed_is_never_replayed() {
         matches!(error, Error::Schema(SchemaFault::ReadUncommitted)),
         "{error:?}"
     );
+    let mut conn = dirty.acquire().await.expect("a connection");
+    let error = schema::verify(&mut *conn)
+        .await
+        .expect_err("at start-up too");
+    assert!(
+        matches!(error, Error::Schema(SchemaFault::ReadUncommitted)),
+        "{error:?}"
+    );
+    drop(conn);
     competitor.rollback().await.expect("rolled back");
     assert_eq!(count(&competitors, &key).await, (0, 0));
 }

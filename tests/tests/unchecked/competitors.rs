@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use idem_runtime::{Error, IdempotencyKey};
 use idem_tests::gate::{Gate, GatePoint};
+use idem_tests::patience::in_time;
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Paid, Pay, PayError, pay, pay_in_vain};
 use sqlx::PgPool;
@@ -22,13 +23,16 @@ async fn insist(pool: PgPool, key: IdempotencyKey, failures: usize) -> Paid {
             Err(error) => panic!("{error:?}"),
         }
     }
-    loop {
-        match pay(&pool, &key, &CMD).await {
-            Ok(paid) => return *paid,
-            Err(PayError::Idempotency(error)) if error.is_retryable() => {}
-            Err(error) => panic!("{error:?}"),
+    in_time("a call gets no answer", async {
+        loop {
+            match pay(&pool, &key, &CMD).await {
+                Ok(paid) => return *paid,
+                Err(PayError::Idempotency(error)) if error.is_retryable() => {}
+                Err(error) => panic!("{error:?}"),
+            }
         }
-    }
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

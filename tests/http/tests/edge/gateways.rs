@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use idem_axum::Detached;
 use idem_tests::gate::{Gate, GatePoint};
+use idem_tests::patience::in_time;
 use tempfile::TempDir;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -74,11 +75,14 @@ impl Gateway {
             .spawn()
             .expect("Debian's nginx and haproxy are installed, by `cargo xtask test` or by hand");
         let socket = dir.path().join("socket");
-        while UnixStream::connect(&socket).await.is_err() {
-            let ended = child.try_wait().expect("its state");
-            assert!(ended.is_none(), "{name} ended: {ended:?}");
-            tokio::task::yield_now().await;
-        }
+        in_time("the gateway does not listen", async {
+            while UnixStream::connect(&socket).await.is_err() {
+                let ended = child.try_wait().expect("its state");
+                assert!(ended.is_none(), "{name} ended: {ended:?}");
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         Self {
             socket,
             _child: child,
@@ -112,12 +116,15 @@ impl Gateway {
 
     /// The first answer that is the shop's, however busy this machine is.
     async fn insist(&self, key: &str) -> Answer {
-        loop {
-            let answer = self.order(key).await;
-            if answer.status != 504 {
-                break answer;
+        in_time("the gateway answers 504 for ever", async {
+            loop {
+                let answer = self.order(key).await;
+                if answer.status != 504 {
+                    break answer;
+                }
             }
-        }
+        })
+        .await
     }
 }
 

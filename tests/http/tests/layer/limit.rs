@@ -1,6 +1,7 @@
 //! How many runs there are at once.
 
 use idem_tests::gate::{Gate, GatePoint};
+use idem_tests::patience::in_time;
 
 use crate::relay::{Relay, refusal, scoped, send};
 
@@ -32,7 +33,10 @@ async fn runs_whose_clients_have_hung_up_count_and_a_request_over_the_limit_clai
         gate.open();
     }
     for key in keys {
-        while send(relay.post("order", key)).await.0 != 201 {}
+        in_time("the key stays in flight", async {
+            while send(relay.post("order", key)).await.0 != 201 {}
+        })
+        .await;
     }
     assert_eq!(send(relay.post("order", "limit-c")).await.0, 201);
     assert_eq!(relay.runs(), 3);

@@ -8,6 +8,7 @@ use axum::http::{Request, Response};
 use idem_axum::IdempotencyLayer;
 use idem_runtime::schema;
 use idem_tests::gate::{Gate, GatePoint};
+use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use tower_layer::Layer as _;
 use tower_service::Service;
@@ -45,12 +46,15 @@ async fn a_client_that_goes_away_does_not_stop_the_run_and_its_retry_gets_the_re
     going.abort();
     assert!(going.await.is_err_and(|gone| gone.is_cancelled()));
     gate.open();
-    let answer = loop {
-        let (status, code, body) = send(relay.post("order", "gone")).await;
-        if code.as_deref() != Some("in-flight") {
-            break (status, body);
+    let answered = async {
+        loop {
+            let (status, code, body) = send(relay.post("order", "gone")).await;
+            if code.as_deref() != Some("in-flight") {
+                break (status, body);
+            }
         }
     };
+    let answer = in_time("the key stays in flight", answered).await;
     assert_eq!((answer.0, &answer.1[..]), (201, &b"order 1 of 0 bytes"[..]));
     assert_eq!(relay.runs(), 1);
 }

@@ -1,5 +1,7 @@
 //! The tables that `schema::verify` refuses on MySQL and MariaDB.
 
+mod elsewhere;
+
 use idem_runtime::error::{SchemaFault, SchemaFinding};
 use idem_runtime::{Error, schema};
 use idem_tests::mysql::Database;
@@ -287,6 +289,8 @@ async fn a_column_that_does_not_hold_what_is_written_is_refused() {
         ("status", "MODIFY status TINYINT NOT NULL"),
         ("fingerprint", "MODIFY fingerprint VARBINARY(31)"),
         ("failure", "MODIFY failure LONGBLOB NOT NULL"),
+        ("operation", "MODIFY operation VARBINARY(1020)"),
+        ("attempt_id", "MODIFY attempt_id BINARY(16)"),
         ("extra", "ADD COLUMN extra INT NOT NULL"),
         (
             "codec",

@@ -320,6 +320,23 @@ async fn a_table_that_keeps_its_rows_otherwise_is_fit() {
 }
 
 #[tokio::test]
+async fn columns_of_the_users_own_that_fill_themselves_are_none_of_our_business() {
+    for (from, to) in [
+        (
+            "created_at          INTEGER NOT NULL,",
+            "made INTEGER NOT NULL DEFAULT 0, half TEXT NOT NULL AS (substr(key, 1, 3)), created_at INTEGER NOT NULL,",
+        ),
+        (
+            KEY,
+            "id INTEGER NOT NULL PRIMARY KEY, UNIQUE (namespace, scope, key),",
+        ),
+    ] {
+        let (_database, mut conn) = changed(from, to, "").await;
+        schema::verify(&mut conn).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_view_in_the_tables_place_is_refused() {
     let view = "DROP VIEW idem_record_readable; DROP INDEX idem_record_expires_at; \
          DROP INDEX idem_record_locked_until; ALTER TABLE idem_record RENAME TO t; \

@@ -113,7 +113,10 @@ fn column(row: &PgRow, table: &str, check: &str) -> Result<(), Error> {
         ),
         _ => (
             "is NOT NULL and has no default, and the library does not know it",
-            format!("{alter_column} DROP NOT NULL"),
+            match kind.as_str() {
+                "" => format!("{alter_column} DROP NOT NULL"),
+                domain => format!("ALTER DOMAIN {domain} DROP NOT NULL"),
+            },
         ),
     };
     Err(SchemaFault::Column {

@@ -64,7 +64,8 @@ pub(super) fn check() -> String {
                WHEN attidentity = 'a' THEN 'identity' \
                WHEN leaves_null AND attnotnull THEN 'null' END AS fault FROM col) AS f \
              WHERE fault IS NOT NULL ORDER BY n LIMIT 1), \
-             (SELECT ARRAY[a.attname::text, 'extra', ''] FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
+             (SELECT ARRAY[a.attname::text, 'extra', CASE WHEN a.attnotnull THEN '' ELSE format_type(t.oid, NULL) END] \
+              FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
               WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef \
                 AND a.attidentity = '' AND (a.attnotnull OR t.typnotnull) AND t.typdefault IS NULL \
                 AND a.attname NOT IN (SELECT name FROM wanted) ORDER BY a.attnum LIMIT 1)) AS misfit, \
