@@ -1,7 +1,7 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
 // 495 tokens
 async fn create(
-    db: impl ::idem_runtime::Begin<'_, Tx<'_>>,
+    db: impl ::idem_runtime::handler::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
     #[cfg(unix)]
     _c: u8,
@@ -21,7 +21,7 @@ async fn create(
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
         ::idem_runtime::__private::Operation::new("payments", "create")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
     });
     request.key(&(&r#type));
     request.field("a", &a);

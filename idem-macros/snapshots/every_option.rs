@@ -1,7 +1,7 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 561 tokens
+// 558 tokens
 async fn create(
-    tx: impl crate::renamed::Begin<'_, PgTransaction<'_>>,
+    tx: impl crate::renamed::handler::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
     cmd: &Create,
     _clock: &Clock,
@@ -18,10 +18,10 @@ async fn create(
         .recording(crate::renamed::__private::failures::<_>());
     let mut request = crate::renamed::__private::Request::new(const {
         crate::renamed::__private::Operation::new("payments", "payment.create")
-            .retention(crate::renamed::__private::Duration::from_secs(129600u64))
-            .wait(crate::renamed::__private::Duration::from_secs(2u64))
-            .record_failures()
+            .retention(crate::renamed::__private::seconds(129600u64))
+            .wait(crate::renamed::__private::seconds(2u64))
             .record_request()
+            .record_failures()
             .strict_expiry()
             .table("app.idempotency")
     });

@@ -1,10 +1,10 @@
 // #[idempotent(namespace = )]
-// 271 tokens
+// 274 tokens
 // [IDEM023] `namespace` is written `namespace = "payments"`
 /// Pays.
 #[allow(warnings)]
 pub async fn create(
-    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
     cmd: &Create,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {

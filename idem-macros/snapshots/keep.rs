@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 461 tokens
+// 458 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
@@ -15,7 +15,7 @@ async fn create(
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
         ::idem_runtime::__private::Operation::new("payments", "payment.create")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
     });
     request.key(&key);
     request.projection(&(::idem_runtime::__private::receiver::<Self>(&self), &(1)));

@@ -1,9 +1,9 @@
 // #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
-// 412 tokens
+// 409 tokens
 /// Sends.
 pub async fn send(
     self: Arc<Self>,
-    attempt: impl ::idem_runtime::LeaseSource,
+    attempt: impl ::idem_runtime::handler::LeaseSource,
     key: &IdempotencyKey,
     mail: Mail,
 ) -> Result<::idem_runtime::Replayable<Receipt>, MailError> {
@@ -16,11 +16,11 @@ pub async fn send(
             ::idem_runtime::__private::lifts::<_>(),
         )
         .recording(::idem_runtime::__private::failures::<_>());
-    let mut request = ::idem_runtime::__private::Request::new(const {
+    let mut request = ::idem_runtime::__private::LeasedRequest::new(const {
         ::idem_runtime::__private::Operation::new("mail", "mail.send")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
             .lease(
-                ::idem_runtime::__private::Duration::from_secs(300u64),
+                ::idem_runtime::__private::seconds(300u64),
                 ::idem_runtime::__private::OnLapse::Retry,
             )
             .record_failures()

@@ -1,11 +1,11 @@
 // #[idempotent(namespace = "mail", lease = "90s")]
 // 382 tokens
 async fn send(
-    db: impl ::idem_runtime::LeaseSource,
+    db: impl ::idem_runtime::handler::LeaseSource,
     _key: Option<&IdempotencyKey>,
     #[cfg(unix)]
     mut to: String,
-) -> <ApiResult<()> as ::idem_runtime::HandlerResult>::Replayed {
+) -> <ApiResult<()> as ::idem_runtime::handler::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
         [::idem_runtime::__private] "mail", "send", "send"
     }
@@ -14,11 +14,11 @@ async fn send(
         ::idem_runtime::__private::reads::<_>(),
         ::idem_runtime::__private::lifts::<_>(),
     );
-    let mut request = ::idem_runtime::__private::Request::new(const {
+    let mut request = ::idem_runtime::__private::LeasedRequest::new(const {
         ::idem_runtime::__private::Operation::new("mail", "send")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
             .lease(
-                ::idem_runtime::__private::Duration::from_secs(90u64),
+                ::idem_runtime::__private::seconds(90u64),
                 ::idem_runtime::__private::OnLapse::Unknown,
             )
     });

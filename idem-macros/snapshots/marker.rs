@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 526 tokens
+// 564 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -10,16 +10,18 @@
 )]
 pub(crate) struct CreatePayment;
 #[cfg(unix)]
-impl ::idem_runtime::DescribeOperation for CreatePayment {
-    const OPERATION: ::idem_runtime::__private::Operation = ::idem_runtime::__private::Operation::new(
-            "payments",
-            "create_payment",
-        )
-        .retention(::idem_runtime::__private::Duration::from_secs(86400u64));
+impl ::idem_runtime::__private::DescribeOperation for CreatePayment {
+    type Operation = ::idem_runtime::__private::Operation<
+        ::idem_runtime::__private::RetryFailures,
+    >;
+    const OPERATION: ::idem_runtime::__private::Operation<
+        ::idem_runtime::__private::RetryFailures,
+    > = ::idem_runtime::__private::Operation::new("payments", "create_payment")
+        .retention(::idem_runtime::__private::seconds(86400u64));
 }
 #[cfg(unix)]
 pub(crate) async fn create_payment(
-    _tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    _tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
 ) -> Result<::idem_runtime::Replayable<()>, PaymentError> {
     ::idem_runtime::__private::register! {

@@ -4,7 +4,7 @@
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
     self: Arc<Self>,
-    tx: impl ::idem_runtime::Begin<'a, Transaction<'_, DB>>,
+    tx: impl ::idem_runtime::handler::Begin<'a, Transaction<'_, DB>>,
     r#type: &IdempotencyKey,
     Json(Create { amount, to, .. }): Json<Create>,
 ) -> Result<::idem_runtime::Replayable<impl Serialize + use<DB>>, Error>
@@ -21,7 +21,7 @@ where
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
         ::idem_runtime::__private::Operation::new("payments", "create")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
     });
     request.key(&r#type);
     request.named(&(format!("create-{N}")));

@@ -1,10 +1,10 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 423 tokens
+// 426 tokens
 async fn create(
-    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
     cmd: Create,
-) -> <ApiResult<Payment> as ::idem_runtime::HandlerResult>::Replayed {
+) -> <ApiResult<Payment> as ::idem_runtime::handler::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
         [::idem_runtime::__private] "payments", "create", "create"
     }
@@ -15,7 +15,7 @@ async fn create(
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
         ::idem_runtime::__private::Operation::new("payments", "create")
-            .retention(::idem_runtime::__private::Duration::from_secs(86400u64))
+            .retention(::idem_runtime::__private::seconds(86400u64))
             .optional_key()
             .without_fingerprint()
     });

@@ -2,7 +2,7 @@
 // 440 tokens
 /// Pays.
 pub async fn create_payment(
-    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,
+    tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
     cmd: &CreatePayment,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
@@ -16,7 +16,7 @@ pub async fn create_payment(
     );
     let mut request = ::idem_runtime::__private::Request::new(const {
         ::idem_runtime::__private::Operation::new("payments", "create_payment")
-            .retention(::idem_runtime::__private::Duration::from_secs(604800u64))
+            .retention(::idem_runtime::__private::seconds(604800u64))
     });
     request.key(&key);
     request.field("cmd", &cmd);

@@ -62,7 +62,7 @@ pub(crate) fn rewritten(item: &Item, model: &Model<'_>, options: &Options) -> Si
 fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>) -> Type {
     let at = Ends::of(transaction);
     let lifetime = lifetime.map_or_else(|| at.open(&quote!('_)), ToTokens::to_token_stream);
-    let open = at.open(&quote!(impl #runtime::Begin<));
+    let open = at.open(&quote!(impl #runtime::handler::Begin<));
     let close = at.close(&quote!(>));
     Type::Verbatim(quote!(#open #lifetime, #transaction #close))
 }
@@ -70,7 +70,7 @@ fn begin(runtime: &TokenStream, transaction: &Type, lifetime: Option<&Lifetime>)
 /// Returns `impl LeaseSource`, the bound for a database handle that can hold a lease.
 fn lease_source(runtime: &TokenStream, attempt: &Type) -> Type {
     let at = Ends::of(attempt);
-    Type::Verbatim(at.open(&quote!(impl #runtime::LeaseSource)))
+    Type::Verbatim(at.open(&quote!(impl #runtime::handler::LeaseSource)))
 }
 
 fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
@@ -90,7 +90,7 @@ fn output(sig: &mut Signature, model: &Model<'_>, runtime: &TokenStream) {
         Output::Alias(ty) if !types::has_impl_trait(ty) => {
             let at = Ends::of(ty);
             let open = at.open(&quote!(<));
-            let close = at.close(&quote!(as #runtime::HandlerResult>::Replayed));
+            let close = at.close(&quote!(as #runtime::handler::HandlerResult>::Replayed));
             **written = Type::Verbatim(quote!(#open #ty #close));
         }
         Output::Alias(_) | Output::Other(_) | Output::Missing => {}

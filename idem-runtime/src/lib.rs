@@ -21,10 +21,12 @@ mod failure;
 #[doc(hidden)]
 pub mod fast_check;
 pub mod fingerprint;
+pub mod handler;
 pub mod http;
 mod identity;
 pub mod key;
 pub mod lease;
+mod operation;
 mod outcome;
 mod payload;
 pub mod policy;
@@ -41,14 +43,10 @@ pub mod telemetry;
 #[cfg(feature = "macros")]
 pub use idem_macros::{Failure, idempotent};
 
-pub use self::engine::{
-    Begin, Compared, HandlerError, HandlerResult, RESOLVE_WITHIN, RecordRead, RecordWrite, Source,
-    TransactionParam,
-};
 pub use self::error::{Error, ErrorKind};
 pub use self::failure::{Failure, StoredFailure};
 pub use self::key::{IdempotencyKey, Namespace, Scope};
-pub use self::lease::{Attempt, LeaseSource};
+pub use self::lease::Attempt;
+pub use self::operation::{LeasedOperation, Operation};
 pub use self::purge::{PurgeWorker, Purged};
-pub use self::replay::{ReplayExt, Replayable, ReplayableCall};
-pub use self::spec::{DEFAULT_TABLE, DescribeOperation, Operation};
+pub use self::replay::{ReplayExt, Replayable};

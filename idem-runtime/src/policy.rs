@@ -56,6 +56,15 @@ pub enum Failures {
     Record,
 }
 
+/// The `F` of an operation that records no failure: an `Err` leaves the key fresh. The default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryFailures {}
+
+/// The `F` of an operation that records permanent failures, of an error type that implements
+/// [`Failure`](crate::Failure).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordFailures {}
+
 /// How a record past its retention is read until a purge deletes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {

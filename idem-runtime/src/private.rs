@@ -5,7 +5,6 @@ pub use std::fmt::Debug;
 pub use std::marker::Copy;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
-pub use std::time::Duration;
 
 #[cfg(feature = "registry")]
 pub use inventory::submit;
@@ -16,19 +15,28 @@ pub use crate::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
 pub use crate::engine::request::Request;
 pub use crate::engine::unit::{Unit, unit};
 pub use crate::failure::StoredFailure;
+pub use crate::operation::{DescribeOperation, LeasedOperation, Operation};
 pub use crate::payload::failure::{
     Described, FailureField, described, field, listed, named, replayed, same_variant,
 };
-pub use crate::policy::OnLapse;
+pub use crate::policy::{OnLapse, RecordFailures, RetryFailures};
 #[cfg(feature = "registry")]
 pub use crate::registry::Handler;
-pub use crate::spec::{DescribeOperation, Operation};
 
+pub use crate::lease::request::LeasedRequest;
 pub use crate::lease::run::{AttemptReceiver, LeasedCall, leased, run};
 
+use std::time::Duration;
+
 use crate::error::Invalid;
-use crate::key::{IdempotencyKey, KeyPart};
+use crate::key::IdempotencyKey;
+use crate::key::source::KeyPart;
 use crate::replay::Replayable;
+
+/// `retention = "24h"` and the like.
+pub const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
 
 /// Derives the key of `key = natural(a, b)`.
 ///

@@ -1,51 +1,30 @@
-//! The description of an operation: its name, its key space and its policy.
+//! The description of an operation: its stable name, its key space and what it asks of the library.
 
 use std::time::Duration;
 
 use crate::key::limits;
-use crate::policy::{
-    Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, OnLapse, Policy,
-};
+use crate::policy::{Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
 
-/// The table of operations that name none.
-pub const DEFAULT_TABLE: &str = "idem_record";
+/// The table that an operation records in when it names none.
+pub(crate) const DEFAULT_TABLE: &str = "idem_record";
 
 /// The longest name of a table, in bytes, without its schema. Databases cut names at 63 bytes, and
 /// the names of the indexes `.._expires_at` and `.._locked_until` must still differ after the cut.
 pub(crate) const TABLE_MAX: usize = 61;
 
-/// The description of one operation, usually a constant.
-///
-/// The attribute generates one for each handler. Without the attribute, write it by hand and call
-/// [`Operation::run`]. Every builder method is `const` and refuses a bad value at compile time:
-///
-/// ```
-/// use idem_runtime::Operation;
-/// use std::time::Duration;
-///
-/// const SHIP: Operation = Operation::new("orders", "ship").retention(Duration::from_secs(7 * 24 * 3600));
-/// ```
-///
-/// ```compile_fail
-/// # use idem_runtime::Operation;
-/// const SHIP: Operation = Operation::new("Orders!", "ship"); // not a namespace
-/// ```
+/// The description of an operation, whichever way it runs: what [`Operation`](crate::Operation) and
+/// [`LeasedOperation`](crate::LeasedOperation) build, and all that they have in common can be read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
+pub struct OperationSpec {
     namespace: &'static str,
     name: &'static str,
     table: &'static str,
     policy: Policy,
 }
 
-impl Operation {
-    /// Creates the operation `name` in the key space `namespace`, with the default [`Policy`]. The
-    /// name has 1 to 255 characters; it is stored and compared, so it must not change. The
-    /// namespace has 1 to 64 characters of `a-z 0-9 - _`.
-    ///
-    /// # Panics
-    /// Panics if either name breaks its rule; in a constant this is a compile error.
-    pub const fn new(namespace: &'static str, name: &'static str) -> Self {
+impl OperationSpec {
+    /// Describes the operation `name` with the default policy.
+    pub(crate) const fn new(namespace: &'static str, name: &'static str) -> Self {
         assert!(
             is_namespace(namespace),
             "a namespace has 1-64 characters of `a-z 0-9 - _`"
@@ -62,13 +41,7 @@ impl Operation {
         }
     }
 
-    /// Sets how long a record is kept after it was written, by the database's clock.
-    ///
-    /// # Panics
-    /// Panics if the retention is shorter than 1 microsecond (the resolution of the databases) or
-    /// longer than 3,650 days.
-    #[must_use]
-    pub const fn retention(mut self, retention: Duration) -> Self {
+    pub(crate) const fn retention(mut self, retention: Duration) -> Self {
         assert!(
             retention.as_micros() > 0,
             "a retention is above zero, and at least a microsecond"
@@ -81,13 +54,7 @@ impl Operation {
         self
     }
 
-    /// Lets a duplicate wait up to this long for the running attempt, instead of refusing it at
-    /// once.
-    ///
-    /// # Panics
-    /// Panics if the wait is shorter than 1 microsecond or longer than 60 seconds.
-    #[must_use]
-    pub const fn wait(mut self, wait: Duration) -> Self {
+    pub(crate) const fn wait(mut self, wait: Duration) -> Self {
         assert!(
             wait.as_micros() > 0,
             "a wait is above zero, and at least a microsecond"
@@ -100,76 +67,46 @@ impl Operation {
         self
     }
 
-    /// Records permanent failures and replays them; see [`Failure`](crate::Failure).
-    #[must_use]
-    pub const fn record_failures(mut self) -> Self {
+    pub(crate) const fn record_failures(mut self) -> Self {
         self.policy.failures = Failures::Record;
         self
     }
 
-    /// Stores the canonical request beside its hash, to diagnose mismatches.
-    #[must_use]
-    pub const fn record_request(mut self) -> Self {
+    pub(crate) const fn record_request(mut self) -> Self {
         self.policy.record_request = true;
         self
     }
 
-    /// Sets the largest request that the record stores, in bytes of canonical JSON; by default
-    /// [`DEFAULT_REQUEST_LIMIT`](crate::policy::DEFAULT_REQUEST_LIMIT). Of a larger request only
-    /// the hash is stored, and the fact that it was too large. It is compared like any other.
-    #[must_use]
-    pub const fn request_limit(mut self, bytes: usize) -> Self {
+    pub(crate) const fn request_limit(mut self, bytes: usize) -> Self {
         self.policy.request_limit = bytes;
         self
     }
 
-    /// Lets a call without a key run, without idempotency.
-    #[must_use]
-    pub const fn optional_key(mut self) -> Self {
+    pub(crate) const fn optional_key(mut self) -> Self {
         self.policy.key_required = false;
         self
     }
 
-    /// Compares no requests: only the key identifies a call.
-    #[must_use]
-    pub const fn without_fingerprint(mut self) -> Self {
+    pub(crate) const fn without_fingerprint(mut self) -> Self {
         self.policy.fingerprint = false;
         self
     }
 
-    /// Treats a record past its retention as absent, by the database's clock, instead of replaying
-    /// it until a purge deletes it.
-    #[must_use]
-    pub const fn strict_expiry(mut self) -> Self {
+    pub(crate) const fn strict_expiry(mut self) -> Self {
         self.policy.expiry = Expiry::Strict;
         self
     }
 
-    /// Enables lease mode, for effects that no database can roll back. The claim is committed
-    /// before the body runs, and the attempt owns its key for `lease` after the claim and after
-    /// each heartbeat. Call it with [`Operation::run_leased`].
-    ///
-    /// The record stores the request from the claim on, so that an unknown outcome can be
-    /// investigated. It does so up to [`request_limit`](Self::request_limit), even without
-    /// [`record_request`](Self::record_request). An operation [without a
-    /// fingerprint](Self::without_fingerprint) has no request to store.
-    ///
-    /// # Panics
-    /// Panics if the lease is shorter than 1 second or longer than 24 hours.
-    #[must_use]
-    pub const fn lease(mut self, lease: Duration, on_lapse: OnLapse) -> Self {
-        self.policy.lease = Some(Lease::constant(lease, on_lapse));
+    pub(crate) const fn lease(mut self, lease: Lease) -> Self {
+        assert!(
+            self.policy.key_required,
+            "a lease is taken on the key, so there must be one: leave out `optional_key`"
+        );
+        self.policy.lease = Some(lease);
         self
     }
 
-    /// Records in another table: `name` or `schema.name`, each `[a-z_][a-z0-9_]*`. The schema has
-    /// at most 63 bytes and the name at most 61: databases cut names at 63 bytes, and the names of
-    /// a longer table's indexes would collide.
-    ///
-    /// # Panics
-    /// Panics if the text is no such identifier, because it is spliced into SQL text.
-    #[must_use]
-    pub const fn table(mut self, table: &'static str) -> Self {
+    pub(crate) const fn table(mut self, table: &'static str) -> Self {
         assert!(
             is_table(table),
             "a table is [schema.]name, each [a-z_][a-z0-9_]*, the schema of at most 63 bytes, the name of at most 61"
@@ -183,7 +120,7 @@ impl Operation {
         self.namespace
     }
 
-    /// Returns the operation's name.
+    /// Returns the operation's stable name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -193,31 +130,10 @@ impl Operation {
         self.table
     }
 
-    /// Returns the policy.
+    /// Returns what the operation asks of the library.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
-}
-
-/// Describes the operation of a type: the marker type that `marker = ..` generates beside a
-/// handler. Use it where the handler's operation is needed without a call.
-///
-/// ```
-/// # #[cfg(all(feature = "macros", feature = "sqlite"))] {
-/// use idem_runtime::{DescribeOperation as _, IdempotencyKey, idempotent};
-/// use sqlx::SqliteTransaction;
-///
-/// #[idempotent(namespace = "payments", marker = Settle)]
-/// async fn settle(_tx: &mut SqliteTransaction<'_>, key: &IdempotencyKey) -> Result<(), idem_runtime::Error> {
-///     Ok(())
-/// }
-///
-/// assert_eq!(Settle::OPERATION.name(), "settle");
-/// # }
-/// ```
-pub trait DescribeOperation {
-    /// The operation.
-    const OPERATION: Operation;
 }
 
 const fn is_namespace(text: &str) -> bool {
@@ -349,6 +265,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "above zero")]
     fn a_retention_of_zero_is_refused() {
-        let _ = Operation::new("n", "o").retention(Duration::ZERO);
+        let _ = OperationSpec::new("n", "o").retention(Duration::ZERO);
     }
 }

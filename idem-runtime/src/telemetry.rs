@@ -46,7 +46,7 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind};
 use crate::identity::Identity;
 use crate::record::Record;
-use crate::spec::Operation;
+use crate::spec::OperationSpec;
 
 /// The target of the library's events.
 pub const TARGET: &str = "idem";
@@ -95,7 +95,7 @@ pub fn mismatches() -> Vec<Mismatches> {
 }
 
 /// Counts one mismatch.
-fn count(operation: &Operation) {
+fn count(operation: &OperationSpec) {
     let name = (operation.namespace(), operation.name());
     let mut counts = MISMATCHES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(count) = counts.get_mut(&name) {
@@ -107,7 +107,7 @@ fn count(operation: &Operation) {
 
 /// The event of one call.
 pub(crate) struct Call<'a> {
-    pub(crate) operation: &'a Operation,
+    pub(crate) operation: &'a OperationSpec,
     /// The operation's name in this call.
     pub(crate) name: &'a str,
     pub(crate) identity: Option<&'a Identity>,
@@ -163,9 +163,9 @@ mod tests {
     fn no_more_operations_are_counted_than_fit_and_those_counted_go_on() {
         let name = |n: usize| &*Box::leak(format!("counted {n:04}").into_boxed_str());
         for n in 0..COUNTED + 2 {
-            count(&Operation::new("bounded", name(n)));
+            count(&OperationSpec::new("bounded", name(n)));
         }
-        count(&Operation::new("bounded", name(0)));
+        count(&OperationSpec::new("bounded", name(0)));
         let all = mismatches();
         assert_eq!(all.len(), COUNTED);
         assert_eq!((all[0].operation, all[0].count), ("counted 0000", 2));

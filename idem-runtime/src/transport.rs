@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::spec::Operation;
+use crate::spec::OperationSpec;
 use crate::telemetry::Call;
 
 /// Emits the event of a request that a transport refuses before the call begins, as those of a call are.
-pub fn emit_refused(operation: &Operation, refusal: &Error) {
+pub fn emit_refused(operation: impl Into<OperationSpec>, refusal: &Error) {
+    let operation = &operation.into();
     Call {
         operation,
         name: operation.name(),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right: each imports only from its left.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 25] = [
     "failure",
     "error",
     "key",
@@ -20,6 +20,7 @@ const ORDER: [&str; 23] = [
     "record",
     "policy",
     "spec",
+    "operation",
     "replay",
     "payload",
     "outcome",
@@ -32,6 +33,7 @@ const ORDER: [&str; 23] = [
     "purge",
     "registry",
     "http",
+    "handler",
     "transport",
     "private",
     "lib",

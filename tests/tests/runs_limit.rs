@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use idem_runtime::lease::{drain, set_max_concurrent};
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Error, IdempotencyKey, Operation, schema};
+use idem_runtime::{Error, IdempotencyKey, LeasedOperation, Operation, schema};
 use idem_tests::patience::in_time;
 use idem_tests::sqlite::{Journal, Sqlite};
 use tokio::sync::{Semaphore, mpsc};
 
-const NOTE: Operation =
+const NOTE: LeasedOperation =
     Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +24,7 @@ async fn runs_whose_callers_have_gone_count_and_a_call_over_the_limit_claims_not
     let (reached, mut arrivals) = mpsc::unbounded_channel();
     let call = async |text: &str| {
         let reached = reached.clone();
-        NOTE.run_leased(&pool, &key(text), &1, move |_| async move {
+        NOTE.run(&pool, &key(text), &1, move |_| async move {
             reached.send(()).expect("it listens");
             let _pass = GATE.acquire().await.expect("it is never closed");
             Ok::<_, Error>(1)

@@ -3,7 +3,7 @@
 
 use idem_ui_tests::*;
 
-use idem_runtime::{DescribeOperation, Operation};
+use idem_runtime::handler::{DescribeOperation, OperationSpec};
 
 mod shop {
     #![deny(missing_docs, missing_debug_implementations, missing_copy_implementations, unreachable_pub)]
@@ -38,8 +38,8 @@ where
     Ok(())
 }
 
-fn operation<D: DescribeOperation>(_: D) -> Operation {
-    D::OPERATION
+fn operation<D: DescribeOperation>(_: D) -> OperationSpec {
+    D::OPERATION.into()
 }
 
 fn main() {

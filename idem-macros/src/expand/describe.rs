@@ -29,22 +29,19 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     };
     let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
     let mut operation = quote_spanned! {mixed=>
-        #p::Operation::new(#namespace, #name).retention(#p::Duration::from_secs(#retention))
+        #p::Operation::new(#namespace, #name).retention(#p::seconds(#retention))
     };
     if options.waits.given_as(true).is_some() {
         let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
-        operation.extend(quote_spanned!(mixed=> .wait(#p::Duration::from_secs(#wait))));
+        operation.extend(quote_spanned!(mixed=> .wait(#p::seconds(#wait))));
+    }
+    // A lease keeps the request in any case, and has no such switch.
+    if options.record_request.given_as(true).is_some() {
+        operation.extend(quote_spanned!(mixed=> .record_request()));
     }
     operation.extend(lease::option(options, p));
+    operation.extend(failures(options));
     let switches = [
-        (
-            options.records_failures.given_as(true),
-            quote_spanned!(mixed=> .record_failures()),
-        ),
-        (
-            options.record_request.given_as(true),
-            quote_spanned!(mixed=> .record_request()),
-        ),
         (
             options.key_required.given_as(false),
             quote_spanned!(mixed=> .optional_key()),
@@ -64,6 +61,28 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
         operation.extend(quote_spanned!(mixed=> .table(#table)));
     }
     operation
+}
+
+/// The switch that records failures, if they are.
+fn failures(options: &Options) -> Option<TokenStream> {
+    options.records_failures.given_as(true)?;
+    Some(quote_spanned!(Span::mixed_site()=> .record_failures()))
+}
+
+/// The type of the operation.
+fn type_of(options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let failures = if options.records_failures.given_as(true).is_some() {
+        quote_spanned!(mixed=> RecordFailures)
+    } else {
+        quote_spanned!(mixed=> RetryFailures)
+    };
+    let operation = if options.lease.value.is_some() {
+        quote_spanned!(mixed=> LeasedOperation)
+    } else {
+        quote_spanned!(mixed=> Operation)
+    };
+    quote_spanned!(mixed=> #p::#operation<#p::#failures>)
 }
 
 /// Generates the handler's registration: everything about it that is known without a call.
@@ -90,11 +109,11 @@ pub(super) fn marker(item: &Item, options: &Options) -> Option<TokenStream> {
 
 /// Generates the same type for a handler with faults, so that uses of the type still compile.
 pub(crate) fn stand_in(item: &Item, options: &Options) -> Option<TokenStream> {
-    described(
-        item,
-        options,
-        |p| quote_spanned!(Span::mixed_site()=> #p::Operation::new("faulty", "faulty")),
-    )
+    described(item, options, |p| {
+        let mixed = Span::mixed_site();
+        let (lease, failures) = (lease::option(options, p), failures(options));
+        quote_spanned!(mixed=> #p::Operation::new("faulty", "faulty") #lease #failures)
+    })
 }
 
 fn described(
@@ -107,6 +126,7 @@ fn described(
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
     let operation = operation(&p);
+    let of = type_of(options, &p);
     let vis = &item.vis;
     let cfgs = item.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     let cfgs: Vec<_> = cfgs.collect();
@@ -121,8 +141,9 @@ fn described(
         #[derive(#p::Clone, #p::Copy, #p::Debug)]
         #vis struct #marker;
         #(#cfgs)*
-        impl #runtime::DescribeOperation for #marker {
-            const OPERATION: #p::Operation = #operation;
+        impl #p::DescribeOperation for #marker {
+            type Operation = #of;
+            const OPERATION: #of = #operation;
         }
     })
 }

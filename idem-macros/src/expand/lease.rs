@@ -51,7 +51,7 @@ pub(super) fn body(
     quote_spanned! {mixed=>
         #registration
         let contract = #contract;
-        let mut request = #p::Request::new(#operation);
+        let mut request = #p::LeasedRequest::new(#operation);
         #request
         #underscored
         let (call, attempt_receiver) = #p::leased(#source, request, contract);
@@ -76,7 +76,7 @@ pub(super) fn option(options: &Options, p: &TokenStream) -> Option<TokenStream> 
         // The default: no effect happens twice.
         quote_spanned!(mixed=> Unknown)
     };
-    Some(quote_spanned!(mixed=> .lease(#p::Duration::from_secs(#lease), #p::OnLapse::#on_lapse)))
+    Some(quote_spanned!(mixed=> .lease(#p::seconds(#lease), #p::OnLapse::#on_lapse)))
 }
 
 /// A key that the handler takes by reference. The body owns it and borrows it under its own name

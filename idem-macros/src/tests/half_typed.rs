@@ -39,7 +39,7 @@ fn holds(arguments: TokenStream, item: &TokenStream) {
     let code = expansion.pretty();
     assert!(
         code.contains(
-            "pub async fn pay(\n    tx: impl ::idem_runtime::Begin<'_, PgTransaction<'_>>,\n"
+            "pub async fn pay(\n    tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,\n"
         ),
         "for `{shown}`: {code}"
     );

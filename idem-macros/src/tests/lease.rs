@@ -45,7 +45,7 @@ fn without_a_word_a_lapse_leaves_the_outcome_unknown() {
         let expansion = crate::expand(arguments.parse().expect("tokens"), &item);
         let text = expansion.to_string().replace(' ', "");
         assert!(text.contains(variant), "{text}");
-        assert!(text.contains("from_secs(90u64)"), "{text}");
+        assert!(text.contains("seconds(90u64)"), "{text}");
     }
 }
 

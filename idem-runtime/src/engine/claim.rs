@@ -14,7 +14,7 @@ use crate::fingerprint::Fingerprint;
 use crate::outcome::{Decision, decide};
 use crate::policy::OnConflict;
 use crate::record::AttemptId;
-use crate::spec::Operation;
+use crate::spec::OperationSpec;
 use crate::store::running::RunningKey;
 use crate::store::{Backend, ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, Session};
 
@@ -57,7 +57,7 @@ impl<'u, DB: Backend> Claim<'u, DB> {
 
 /// What the record will hold of the request, fixed before the body runs.
 pub(super) struct RequestSnapshot {
-    pub(super) operation: Operation,
+    pub(super) operation: OperationSpec,
     /// The operation's name in this call.
     pub(super) name: Cow<'static, str>,
     pub(super) fingerprint: Option<Fingerprint>,
@@ -273,7 +273,7 @@ async fn look_and_decide<'u, DB: Backend>(
 }
 
 /// Returns how long a call waits for the running attempt, or `None` if it does not wait.
-fn wait_limit(operation: &Operation) -> Option<Duration> {
+fn wait_limit(operation: &OperationSpec) -> Option<Duration> {
     match operation.policy().on_conflict {
         OnConflict::Wait(wait) => Some(wait),
         OnConflict::Reject => None,
@@ -356,7 +356,7 @@ async fn prepare<S: Session>(conn: &mut S, held: &HeldClaim, recording: bool) ->
 fn wait_or<'u, DB: Backend>(
     decision: Decision,
     state: &mut State,
-    operation: &Operation,
+    operation: &OperationSpec,
 ) -> ClaimOutcome<'u, DB> {
     match (&decision, operation.policy().on_conflict) {
         (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(wait)) if state.wait(wait) => {

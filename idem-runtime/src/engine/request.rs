@@ -7,9 +7,10 @@ use crate::error::{Error, Field, Invalid};
 use crate::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
 use crate::identity::Identity;
 use crate::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
+use crate::operation::Operation;
 use crate::outcome::DecideInput;
 use crate::record::{Record, stored_request};
-use crate::spec::Operation;
+use crate::spec::OperationSpec;
 use crate::telemetry::{Call, PANICKED};
 
 /// A value that is compared on a retry. Implemented for every type that is `Serialize`.
@@ -37,7 +38,7 @@ impl<T: serde::Serialize + ?Sized> Compared for T {
 /// One call of one operation. The methods collect its inputs; `settle` returns the first fault
 /// among them.
 pub struct Request {
-    operation: Operation,
+    operation: OperationSpec,
     /// The operation's name in this call.
     name: Cow<'static, str>,
     key: Option<IdempotencyKey>,
@@ -57,7 +58,12 @@ pub struct Request {
 
 impl Request {
     /// Creates a call of this operation.
-    pub fn new(operation: Operation) -> Self {
+    pub fn new<F>(operation: Operation<F>) -> Self {
+        Self::of(operation.into())
+    }
+
+    /// Creates a call of an operation of either type.
+    pub(crate) fn of(operation: OperationSpec) -> Self {
         Self {
             operation,
             name: Cow::Borrowed(operation.name()),
@@ -73,20 +79,6 @@ impl Request {
             event_due: false,
             waits: 0,
         }
-    }
-
-    /// Emits the event of a call that is refused before it begins. Returns the refusal.
-    pub(crate) fn refused<K: KeySource + ?Sized>(
-        operation: Operation,
-        key: &K,
-        refusal: Error,
-    ) -> Error {
-        let mut call = Self::new(operation);
-        call.key(key);
-        // Only the hash of the key is needed; further faults are ignored.
-        let _ = call.settle();
-        call.emit("refused", None, Some(&refusal));
-        refusal
     }
 
     /// Sets the key.
@@ -227,7 +219,7 @@ impl Request {
         .emit();
     }
 
-    pub(crate) fn operation(&self) -> &Operation {
+    pub(crate) fn operation(&self) -> &OperationSpec {
         &self.operation
     }
 

@@ -16,7 +16,7 @@ use crate::store::{Backend, ClaimLookup, ClaimRequest, Session};
 
 /// How long the library looks for the outcome of a lost COMMIT before it returns
 /// [`Error::CommitUnknown`]: 5 seconds.
-pub const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns whether the connection's answers still match its statements after a body. If they do
 /// not, a pooled connection is closed, and the session of the caller's own connection is ended.

@@ -3,24 +3,20 @@
 use serde::Serialize;
 use sqlx::Transaction;
 
-use super::contract::{
-    Contract, HandlerError, RecordRead, RecordWrite, contract, failures, lifts, reads, writes,
-};
+use super::contract::{HandlerError, RecordRead, RecordWrite, contract, lifts, reads, writes};
+use super::failures::FailureMode;
 use super::flow::{Step, claim, finish, settle, tx};
 use super::request::Request;
 use super::source::Begin;
 use super::unit::unit;
-use crate::error::Error;
-use crate::failure::Failure;
 use crate::key::KeySource;
-use crate::policy::Failures;
+use crate::operation::Operation;
 use crate::replay::Replayable;
-use crate::spec::Operation;
 use crate::store::Backend;
 
-impl Operation {
-    /// Runs `body` at most once for `key`, in the transaction that writes its record. Every later
-    /// call gets the recorded result.
+impl<M> Operation<M> {
+    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets
+    /// the recorded result.
     ///
     /// `db` is a pool, a connection or a transaction, as for a handler of the attribute. `request`
     /// is compared on a retry. The body must name its error type, as closures do: `Ok::<_, E>(..)`.
@@ -43,12 +39,23 @@ impl Operation {
     /// # Ok(()) }
     /// ```
     ///
+    /// An operation that records failures asks the error type for `Failure`:
+    ///
+    /// ```compile_fail
+    /// # use idem_runtime::{IdempotencyKey, Operation, policy::RecordFailures};
+    /// # async fn example(pool: sqlx::SqlitePool, key: IdempotencyKey) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// const PAY: Operation<RecordFailures> = Operation::new("payments", "pay").record_failures();
+    ///
+    /// // `Box<dyn Error>` does not say which failures are permanent.
+    /// PAY.run(&pool, &key, &5, async |_| Ok::<_, Box<dyn std::error::Error + Send + Sync>>(1)).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
-    /// - The body's own error, after everything is rolled back.
-    /// - Any [`Error`] of the library, converted by `From`.
-    /// - [`Error::FailurePolicy`] if the operation records failures: call
-    ///   [`Operation::run_recording`].
-    /// - [`Error::LeasePolicy`] if the operation has a lease: call [`Operation::run_leased`].
+    /// The body's own error, after everything is rolled back, or under [`RecordFailures`] after the
+    /// failure is recorded; or an [`Error`](crate::Error) of the library's by `From`.
+    ///
+    /// [`RecordFailures`]: crate::policy::RecordFailures
     pub async fn run<'c, DB, K, Q, T, E, F>(
         &self,
         db: impl Begin<'c, Transaction<'c, DB>>,
@@ -57,6 +64,7 @@ impl Operation {
         body: F,
     ) -> Result<Replayable<T>, E>
     where
+        M: FailureMode<E>,
         DB: Backend,
         K: KeySource + ?Sized,
         Q: Serialize + ?Sized,
@@ -64,101 +72,7 @@ impl Operation {
         E: HandlerError,
         F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
     {
-        if self.policy().failures == Failures::Record {
-            let operation = self.name().into();
-            let refusal = Error::FailurePolicy { operation };
-            return Err(E::lift(Request::refused(*self, key, refusal)));
-        }
-        self.run_under(db, key, request, body, contract(writes(), reads(), lifts()))
-            .await
-    }
-
-    /// Runs `body` as [`Operation::run`] does. A permanent failure is recorded and replayed, and
-    /// its writes are rolled back.
-    ///
-    /// ```
-    /// # #[cfg(all(feature = "macros", feature = "sqlite"))]
-    /// # mod example {
-    /// use idem_runtime::{Failure, IdempotencyKey, Operation, StoredFailure};
-    ///
-    /// #[derive(Debug, thiserror::Error, Failure)]
-    /// enum WithdrawError {
-    ///     #[error("the account has too little money")]
-    ///     #[failure(permanent)]
-    ///     Overdrawn,
-    ///     #[error(transparent)]
-    ///     Database(#[from] sqlx::Error),
-    ///     #[error(transparent)]
-    ///     Idempotency(#[from] idem_runtime::Error),
-    ///     #[error("{}", .0.message)]
-    ///     #[failure(replayed)]
-    ///     Recorded(StoredFailure),
-    /// }
-    ///
-    /// const WITHDRAW: Operation = Operation::new("bank", "withdraw").record_failures();
-    ///
-    /// async fn withdraw(pool: &sqlx::SqlitePool, key: &IdempotencyKey) -> Result<(), WithdrawError> {
-    ///     WITHDRAW
-    ///         .run_recording(pool, key, &"Ada", async |tx| {
-    ///             let paid = sqlx::query("UPDATE account SET money = money - 5 WHERE money >= 5")
-    ///                 .execute(&mut **tx)
-    ///                 .await?;
-    ///             if paid.rows_affected() == 0 {
-    ///                 return Err(WithdrawError::Overdrawn); // recorded: every retry gets it back
-    ///             }
-    ///             Ok(())
-    ///         })
-    ///         .await?;
-    ///     Ok(())
-    /// }
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// - The body's own error, after its writes are rolled back.
-    /// - Any [`Error`] of the library, converted by `From`.
-    /// - [`Error::LeasePolicy`] if the operation has a lease: call
-    ///   [`Operation::run_leased_recording`].
-    pub async fn run_recording<'c, DB, K, Q, T, E, F>(
-        &self,
-        db: impl Begin<'c, Transaction<'c, DB>>,
-        key: &K,
-        request: &Q,
-        body: F,
-    ) -> Result<Replayable<T>, E>
-    where
-        DB: Backend,
-        K: KeySource + ?Sized,
-        Q: Serialize + ?Sized,
-        T: RecordWrite + RecordRead,
-        E: HandlerError + Failure,
-        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
-    {
-        let contract = contract(writes(), reads(), lifts()).recording(failures());
-        self.run_under(db, key, request, body, contract).await
-    }
-
-    async fn run_under<'c, DB, K, Q, T, E, F>(
-        &self,
-        db: impl Begin<'c, Transaction<'c, DB>>,
-        key: &K,
-        request: &Q,
-        body: F,
-        contract: Contract<T, E>,
-    ) -> Result<Replayable<T>, E>
-    where
-        DB: Backend,
-        K: KeySource + ?Sized,
-        Q: Serialize + ?Sized,
-        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
-    {
-        if self.policy().lease.is_some() {
-            let refusal = Error::LeasePolicy {
-                operation: self.name().into(),
-                leased: true,
-            };
-            return Err(contract.lift(Request::refused(*self, key, refusal)));
-        }
+        let contract = M::contract(contract(writes(), reads(), lifts()));
         let mut call = Request::new(*self);
         call.key(key);
         call.projection(request);

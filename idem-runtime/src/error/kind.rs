@@ -52,9 +52,7 @@ impl Error {
             | Self::RecordNotWritten
             | Self::NotStorable { .. }
             | Self::Schema(_)
-            | Self::LeaseInTransaction
-            | Self::LeasePolicy { .. }
-            | Self::FailurePolicy { .. } => ErrorKind::Misuse,
+            | Self::LeaseInTransaction => ErrorKind::Misuse,
             Self::LeaseLost
             | Self::TooManyRuns { .. }
             | Self::TransactionLost(_)

@@ -37,7 +37,6 @@ impl Error {
             Self::LeaseLost => "LeaseLost",
             Self::LeaseInTransaction => "LeaseInTransaction",
             Self::TooManyRuns { .. } => "TooManyRuns",
-            Self::LeasePolicy { .. } => "LeasePolicy",
             Self::NestedSameKey => "NestedSameKey",
             Self::AlreadyInTransaction => "AlreadyInTransaction",
             Self::NotInTransaction => "NotInTransaction",
@@ -62,7 +61,6 @@ impl Error {
             Self::NotStorable { .. } => "NotStorable",
             Self::UnknownState { .. } => "UnknownState",
             Self::Schema(_) => "Schema",
-            Self::FailurePolicy { .. } => "FailurePolicy",
         }
     }
 

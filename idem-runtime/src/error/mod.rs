@@ -116,19 +116,6 @@ pub enum Error {
         retry_after: Duration,
     },
 
-    /// An operation with a lease was run as one without, or the other way round.
-    #[error("operation `{operation}` {}", if *.leased {
-        "takes a lease: call `run_leased`"
-    } else {
-        "takes no lease: give it one with `Operation::lease`, or call `run`"
-    })]
-    LeasePolicy {
-        /// The operation called.
-        operation: Cow<'static, str>,
-        /// Whether the operation has a lease.
-        leased: bool,
-    },
-
     /// A handler called a handler with its own identity (namespace, scope and key), in its own
     /// transaction.
     #[error(
@@ -341,15 +328,6 @@ pub enum Error {
     /// The record's table is not fit to arbitrate.
     #[error(transparent)]
     Schema(#[from] SchemaFault),
-
-    /// An operation that records failures was run by a call that cannot say which are permanent.
-    #[error(
-        "operation `{operation}` records failures: call `run_recording`, whose error type implements `Failure`"
-    )]
-    FailurePolicy {
-        /// The operation called.
-        operation: Cow<'static, str>,
-    },
 }
 
 /// How a table is found wherever `search_path` points.

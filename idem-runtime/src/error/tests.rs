@@ -97,10 +97,6 @@ fn every_error() -> Vec<Error> {
             limit: 2,
             retry_after: Duration::from_secs(1),
         },
-        Error::LeasePolicy {
-            operation: "pay".into(),
-            leased: true,
-        },
         Error::NestedSameKey,
         Error::AlreadyInTransaction,
         Error::NotInTransaction,
@@ -142,9 +138,6 @@ fn every_error() -> Vec<Error> {
             value: 9,
         },
         SchemaFault::ReadUncommitted.into(),
-        Error::FailurePolicy {
-            operation: "pay".into(),
-        },
     ]
 }
 

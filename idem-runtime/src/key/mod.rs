@@ -10,13 +10,13 @@ mod idempotency;
 pub mod limits;
 mod namespace;
 mod scope;
-mod source;
+pub(crate) mod source;
 pub(crate) mod text;
 
 pub use idempotency::IdempotencyKey;
 pub use namespace::Namespace;
 pub use scope::Scope;
-pub use source::{KeyPart, KeySource, ScopeSource};
+pub(crate) use source::{KeySource, ScopeSource};
 
 #[cfg(test)]
 mod tests;

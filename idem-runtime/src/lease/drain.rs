@@ -92,8 +92,8 @@ mod tests {
     use super::drain;
     use crate::error::Error;
     use crate::key::IdempotencyKey;
+    use crate::operation::{LeasedOperation, Operation};
     use crate::policy::OnLapse;
-    use crate::spec::Operation;
 
     /// Polls the future once without yielding to other tasks.
     async fn is_pending<F: Future>(mut future: Pin<&mut F>) -> bool {
@@ -102,13 +102,13 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_run_that_was_begun_and_never_polled_is_waited_for() {
-        const NOTE: Operation =
+        const NOTE: LeasedOperation =
             Operation::new("mail", "note").lease(Duration::from_mins(1), OnLapse::Retry);
         let pool = SqlitePool::connect_lazy("sqlite::memory:").expect("a URL");
         let key = "k".parse::<IdempotencyKey>().expect("a key").global();
         {
             let body = |_| async { Ok::<_, Error>(1) };
-            let call = pin!(NOTE.run_leased(&pool, &key, &1, body));
+            let call = pin!(NOTE.run(&pool, &key, &1, body));
             assert!(is_pending(call).await);
         }
         // The caller is gone, and on a single thread the run was not polled yet.

@@ -52,6 +52,7 @@ mod ending;
 mod heartbeat_task;
 mod heartbeats;
 mod operation;
+pub(crate) mod request;
 pub(crate) mod run;
 mod source;
 

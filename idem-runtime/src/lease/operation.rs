@@ -5,21 +5,19 @@ use std::pin::Pin;
 use serde::Serialize;
 
 use super::attempt::Attempt;
+use super::request::LeasedRequest;
 use super::run::{leased, run};
 use super::source::LeaseSource;
-use crate::engine::contract::{Contract, contract, failures, lifts, reads, writes};
-use crate::engine::request::Request;
-use crate::engine::{HandlerError, RecordRead, RecordWrite};
-use crate::error::Error;
-use crate::failure::Failure;
+use crate::engine::contract::{contract, lifts, reads, writes};
+use crate::engine::{FailureMode, HandlerError, RecordRead, RecordWrite};
 use crate::key::KeySource;
-use crate::policy::Failures;
+use crate::operation::LeasedOperation;
 use crate::replay::Replayable;
-use crate::spec::Operation;
 
-impl Operation {
-    /// Runs `body` under a lease on `key`, in its own task: if this call is dropped, the body
-    /// continues. Every later call gets the recorded result. See [`lease`](crate::lease).
+impl<M> LeasedOperation<M> {
+    /// Runs `body` under a lease on `key`, detached from the caller: dropped, this call no longer
+    /// waits, and the body goes on. Every later call gets the recorded result. See
+    /// [`lease`](crate::lease).
     ///
     /// `request` is compared on a retry and stored in the record. The body must own the values that
     /// it uses.
@@ -30,14 +28,14 @@ impl Operation {
     /// use std::time::Duration;
     ///
     /// use idem_runtime::policy::OnLapse;
-    /// use idem_runtime::{IdempotencyKey, Operation};
+    /// use idem_runtime::{IdempotencyKey, LeasedOperation, Operation};
     ///
-    /// const NOTIFY: Operation =
+    /// const NOTIFY: LeasedOperation =
     ///     Operation::new("mail", "notify").lease(Duration::from_secs(300), OnLapse::Retry);
     ///
     /// let key: IdempotencyKey = "7f3c".parse::<IdempotencyKey>()?.global();
     /// let sent = NOTIFY
-    ///     .run_leased(&pool, &key, &"Ada", |attempt| async move {
+    ///     .run(&pool, &key, &"Ada", |attempt| async move {
     ///         let relay_key = attempt.external_key(); // the same on every attempt
     ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(relay_key.len())
     ///     })
@@ -46,16 +44,13 @@ impl Operation {
     /// ```
     ///
     /// # Errors
-    /// - The body's own error, after the key is released, or after the outcome is made unknown by
-    ///   [`Attempt::outcome_unknown`].
-    /// - Any [`Error`] of the library, converted by `From`.
-    /// - [`Error::LeasePolicy`] if the operation has no lease.
-    /// - [`Error::FailurePolicy`] if the operation records failures: call
-    ///   [`Operation::run_leased_recording`].
+    /// The body's own error, after the key is released, or under
+    /// [`RecordFailures`](crate::policy::RecordFailures) after the failure is recorded; or an
+    /// [`Error`](crate::Error) of the library's by `From`.
     ///
     /// # Panics
-    /// Panics if the body panics.
-    pub async fn run_leased<K, Q, T, E, F, Fut>(
+    /// As the body does.
+    pub async fn run<K, Q, T, E, F, Fut>(
         &self,
         db: impl LeaseSource,
         key: &K,
@@ -63,6 +58,7 @@ impl Operation {
         body: F,
     ) -> Result<Replayable<T>, E>
     where
+        M: FailureMode<E>,
         K: KeySource + ?Sized,
         Q: Serialize + ?Sized,
         T: RecordWrite + RecordRead + Send + 'static,
@@ -70,63 +66,12 @@ impl Operation {
         F: FnOnce(Attempt) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
     {
-        if self.policy().failures == Failures::Record {
-            let operation = self.name().into();
-            let refusal = Error::FailurePolicy { operation };
-            return Err(E::lift(Request::refused(*self, key, refusal)));
-        }
-        let contract = contract(writes(), reads(), lifts());
-        self.lease_under(db, key, request, Box::new(body), contract)
-            .await
-    }
-
-    /// Runs `body` as [`Operation::run_leased`] does. A permanent failure is recorded and replayed.
-    ///
-    /// # Errors
-    /// The errors of [`Operation::run_leased`], except [`Error::FailurePolicy`].
-    ///
-    /// # Panics
-    /// Panics if the body panics.
-    pub async fn run_leased_recording<K, Q, T, E, F, Fut>(
-        &self,
-        db: impl LeaseSource,
-        key: &K,
-        request: &Q,
-        body: F,
-    ) -> Result<Replayable<T>, E>
-    where
-        K: KeySource + ?Sized,
-        Q: Serialize + ?Sized,
-        T: RecordWrite + RecordRead + Send + 'static,
-        E: HandlerError + Failure + Send + 'static,
-        F: FnOnce(Attempt) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
-    {
-        let contract = contract(writes(), reads(), lifts()).recording(failures());
-        self.lease_under(db, key, request, Box::new(body), contract)
-            .await
-    }
-
-    async fn lease_under<K, Q, T, E, F, Fut>(
-        &self,
-        db: impl LeaseSource,
-        key: &K,
-        request: &Q,
-        body: Box<F>,
-        contract: Contract<T, E>,
-    ) -> Result<Replayable<T>, E>
-    where
-        K: KeySource + ?Sized,
-        Q: Serialize + ?Sized,
-        T: Send + 'static,
-        E: Send + 'static,
-        F: FnOnce(Attempt) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
-    {
-        let mut call = Request::new(*self);
+        let contract = M::contract(contract(writes(), reads(), lifts()));
+        let mut call = LeasedRequest::new(*self);
         call.key(key);
         call.projection(request);
         let (call, attempt_receiver) = leased(db, call, contract);
+        let body = Box::new(body);
         run(call, async move {
             boxed(body, attempt_receiver.attempt().await).await
         })

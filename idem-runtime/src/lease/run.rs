@@ -16,12 +16,14 @@ use super::drain::CountedRun;
 use super::ending::HeldLease;
 use super::heartbeat_task;
 use super::heartbeats::Heartbeats;
+use super::request::LeasedRequest;
 use super::source::LeaseSource;
 use crate::engine::answer::Answer;
 use crate::engine::contract::Contract;
 use crate::engine::request::Request;
 use crate::engine::unit::State;
 use crate::error::Error;
+use crate::policy::Lease;
 use crate::replay::{self, ReplayExt as _, Replayable};
 use crate::store::ClaimRequest;
 use crate::store::lease::LeaseBackend;
@@ -29,7 +31,7 @@ use crate::store::lease::LeaseBackend;
 /// A call that is ready to run.
 pub struct LeasedCall<DB: LeaseBackend, T, E> {
     pool: Pool<DB>,
-    request: Request,
+    request: LeasedRequest,
     contract: Contract<T, E>,
     attempt_sender: oneshot::Sender<Attempt>,
 }
@@ -51,7 +53,7 @@ impl AttemptReceiver {
 /// Creates a call of a leased handler, and the receiver of its attempt; sends nothing.
 pub fn leased<Db: LeaseSource, T, E>(
     db: Db,
-    request: Request,
+    request: LeasedRequest,
     contract: Contract<T, E>,
 ) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver) {
     let (attempt_sender, attempt_receiver) = oneshot::channel();
@@ -101,7 +103,7 @@ where
     // Counted before the task is first polled, so that `drain` waits for it as well.
     let running = match CountedRun::enter() {
         Ok(running) => running,
-        Err(refusal) => return Err(refused(call.request, refusal, &contract)),
+        Err(refusal) => return Err(refused(call.request.request, refusal, &contract)),
     };
     let detached = detached(running, call, body).replayable();
     match tokio::spawn(detached.in_current_span()).await {
@@ -134,38 +136,39 @@ async fn detached<DB: LeaseBackend, T, E>(
 ) -> Result<Replayable<T>, E> {
     let LeasedCall {
         pool,
-        mut request,
+        request: LeasedRequest { mut request, lease },
         contract,
         attempt_sender,
     } = call;
     let mut state = State::default();
     request.begun(0);
-    let answer = answer(
-        pool,
-        &mut request,
-        &mut state,
-        &contract,
-        attempt_sender,
-        body,
-    )
-    .await;
+    let answer = match prepare(pool, &mut request, lease) {
+        Ok(held_lease) => {
+            answer(
+                held_lease,
+                &request,
+                &mut state,
+                &contract,
+                attempt_sender,
+                body,
+            )
+            .await
+        }
+        Err(error) => Answer::Refused(error),
+    };
     request.begun(state.waits);
     request.emit(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(&contract)
 }
 
 async fn answer<DB: LeaseBackend, T, E>(
-    pool: Pool<DB>,
-    request: &mut Request,
+    held_lease: HeldLease<DB>,
+    request: &Request,
     state: &mut State,
     contract: &Contract<T, E>,
     attempt_sender: oneshot::Sender<Attempt>,
     body: Body<T, E>,
 ) -> Answer<T, E> {
-    let held_lease = match prepare(pool, request) {
-        Ok(held_lease) => held_lease,
-        Err(error) => return Answer::Refused(error),
-    };
     let claimed = claim(
         &held_lease.pool,
         request,
@@ -228,13 +231,10 @@ async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn A
 fn prepare<DB: LeaseBackend>(
     pool: Pool<DB>,
     request: &mut Request,
+    lease: Lease,
 ) -> Result<HeldLease<DB>, Error> {
     let operation = *request.operation();
     let name = request.name().clone();
-    let lease = operation.policy().lease.ok_or_else(|| Error::LeasePolicy {
-        operation: name.clone(),
-        leased: false,
-    })?;
     // A lease needs a key, even if the operation's key is optional.
     let identity = request
         .settle()?

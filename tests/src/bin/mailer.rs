@@ -7,7 +7,8 @@ use std::env;
 use std::error::Error;
 use std::future;
 
-use idem_runtime::{Attempt, IdempotencyKey, LeaseSource, idempotent};
+use idem_runtime::handler::LeaseSource;
+use idem_runtime::{Attempt, IdempotencyKey, idempotent};
 use sqlx::{PgPool, SqlitePool};
 
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::store::{LeaseBackend, Outcome, RawStore, Store, StoreLease};
-use idem_runtime::{Attempt, Error, IdempotencyKey, Namespace, Operation};
+use idem_runtime::{Attempt, Error, IdempotencyKey, LeasedOperation, Namespace, Operation};
 use sqlx::Pool;
 use tokio::time::{Instant, sleep};
 
@@ -13,7 +13,7 @@ use super::calls::Refused;
 use super::notices::LEASE;
 use super::planted::Planted;
 
-const OUTLIVE: Operation = Operation::new("torture", "notice").lease(LEASE, OnLapse::Unknown);
+const OUTLIVE: LeasedOperation = Operation::new("torture", "notice").lease(LEASE, OnLapse::Unknown);
 
 /// Holds a lease until `full` comes to its end; whether it was lost before.
 ///
@@ -34,7 +34,7 @@ pub async fn outlive<DB: LeaseBackend>(
             () = full => Ok::<_, Refused>(false),
         }
     };
-    let lost = OUTLIVE.run_leased(pool, key, &1, body).await?;
+    let lost = OUTLIVE.run(pool, key, &1, body).await?;
     Ok(lost.into_inner())
 }
 

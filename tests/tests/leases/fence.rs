@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use tokio::sync::oneshot;
 
 use crate::database::{LeaseDatabase, mails};
@@ -121,13 +121,13 @@ pub(crate) async fn a_sign_of_life_asked_for_is_given_at_once<H: LeaseDatabase>(
 }
 
 pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H: LeaseDatabase>() {
-    const BRIEF: Operation =
+    const BRIEF: LeasedOperation =
         Operation::new("mail", "brief").lease(Duration::from_secs(4), OnLapse::Unknown);
     let (database, key, desk) = (H::open().await, fresh_key(), Desk::new(&[Then::Wait]));
     let (pool, there, by) = (database.pool(), desk.clone(), key.clone());
     let run: Call = tokio::spawn(async move {
         BRIEF
-            .run_leased(&pool, &by, &1, move |attempt| async move {
+            .run(&pool, &by, &1, move |attempt| async move {
                 there.deliver(&attempt).await
             })
             .await
@@ -152,7 +152,7 @@ pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H:
 pub(crate) async fn tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_lease_is_over<
     H: LeaseDatabase,
 >() {
-    const NOTE: Operation =
+    const NOTE: LeasedOperation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
     let database = H::open().await;
     for panics in [false, true] {
@@ -168,7 +168,7 @@ pub(crate) async fn tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_le
             assert!(!panics && !attempt.is_lost(), "as it is told to");
             Ok::<_, Error>(1)
         };
-        let run = tokio::spawn(async move { NOTE.run_leased(&pool, &key, &1, body).await });
+        let run = tokio::spawn(async move { NOTE.run(&pool, &key, &1, body).await });
         let task = task.await.expect("the body begins");
         assert_eq!(run.await.is_err(), panics);
         // The timeout only bounds a hang.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::record::Status;
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use idem_tests::proxy::{Fate, Proxy};
 use sqlx::PgPool;
 use sqlx::postgres::{PgPoolOptions, PgTransactionManager};
@@ -93,13 +93,13 @@ async fn an_end_whose_answer_was_lost_is_found_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_told_when_the_database_is_out_of_reach_for_its_lease_and_its_end_fails_closed() {
-    const BRIEF: Operation =
+    const BRIEF: LeasedOperation =
         Operation::new("mail", "brief").lease(Duration::from_secs(1), OnLapse::Unknown);
     let (link, key, desk) = (Link::up().await, fresh_key(), Desk::new(&[Then::Wait]));
     let (pool, there, by) = (link.pool.clone(), desk.clone(), key.clone());
     let run = tokio::spawn(async move {
         BRIEF
-            .run_leased(&pool, &by, &1, move |attempt| async move {
+            .run(&pool, &by, &1, move |attempt| async move {
                 there.deliver(&attempt).await
             })
             .await

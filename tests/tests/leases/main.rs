@@ -45,7 +45,7 @@ macro_rules! stamp {
                     a_panic_while_a_result_is_encoded_ends_at_once_as_a_lapse_would,
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
                     a_leased_call_without_a_key_or_a_scope_is_refused,
-                    an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without,
+                    an_operation_with_a_lease_records_failures_only_if_its_type_says_so,
                 }
                 unkept::{
                     a_result_that_cannot_be_kept_is_not_run_again,

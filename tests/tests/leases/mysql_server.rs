@@ -9,7 +9,7 @@ use idem_runtime::error::SchemaFault;
 use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::record::Status;
 use idem_runtime::store::{Outcome, StoreLease};
-use idem_runtime::{Error, ErrorKind, Operation};
+use idem_runtime::{Error, ErrorKind, LeasedOperation, Operation};
 use idem_tests::mysql::{Database, Options, Server};
 use serde_json::{Value, json};
 use sqlx::{MySqlConnection, Row as _};
@@ -19,7 +19,7 @@ use crate::desk::fresh_key;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
-    const NOTE: Operation =
+    const NOTE: LeasedOperation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
     let server = Server::start(&Options::new().set("max_allowed_packet", "1M"));
     let server = server.expect("a server");
@@ -30,7 +30,7 @@ async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
         let call = async || {
             let runs = Arc::clone(&runs);
             let pool = database.pool();
-            let asked = NOTE.run_leased(&pool, &key, &1, move |_| async move {
+            let asked = NOTE.run(&pool, &key, &1, move |_| async move {
                 runs.fetch_add(1, Ordering::SeqCst);
                 Ok::<_, Error>("x".repeat(length))
             });

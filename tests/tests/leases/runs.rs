@@ -1,8 +1,9 @@
 //! Calls one after another: the record of each, and the answer to the next.
 
+use idem_runtime::policy::RecordFailures;
 use idem_runtime::policy::{MAX_RETRY_AFTER, OnLapse};
 use idem_runtime::record::Status;
-use idem_runtime::{Error, ErrorKind, Operation, ReplayExt as _};
+use idem_runtime::{Error, ErrorKind, LeasedOperation, Operation, ReplayExt as _};
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -99,7 +100,7 @@ pub(crate) async fn a_transient_failure_releases_the_key_and_the_next_attempt_co
 pub(crate) async fn a_released_key_runs_no_other_request_and_no_other_operation<
     H: LeaseDatabase,
 >() {
-    const REFUND: Operation =
+    const REFUND: LeasedOperation =
         Operation::new("mail", "refund").lease(Duration::from_mins(5), OnLapse::Retry);
     let (database, desk, key) = (H::open().await, Desk::new(&[Then::Fail]), fresh_key());
     let pool = database.pool();
@@ -110,7 +111,7 @@ pub(crate) async fn a_released_key_runs_no_other_request_and_no_other_operation<
     assert_eq!(refusal.kind(), ErrorKind::Mismatch);
     let there = desk.clone();
     let other = REFUND
-        .run_leased(&pool, &key, &ada(), move |attempt| async move {
+        .run(&pool, &key, &ada(), move |attempt| async move {
             there.deliver(&attempt).await
         })
         .await;
@@ -191,12 +192,12 @@ pub(crate) async fn a_panic_while_a_result_is_encoded_ends_at_once_as_a_lapse_wo
             panic!("while it is encoded")
         }
     }
-    const NOTE: Operation =
+    const NOTE: LeasedOperation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Unknown);
     let (database, key) = (H::open().await, fresh_key());
     let (pool, by) = (database.pool(), key.clone());
     let call = tokio::spawn(async move {
-        NOTE.run_leased(&pool, &by, &1, |_| async { Ok::<_, Error>(Explosive) })
+        NOTE.run(&pool, &by, &1, |_| async { Ok::<_, Error>(Explosive) })
             .await
     });
     assert!(call.await.expect_err("it panicked").is_panic());
@@ -226,45 +227,37 @@ pub(crate) async fn a_leased_call_without_a_key_or_a_scope_is_refused<H: LeaseDa
     assert_eq!(desk.count(), 0);
 }
 
-pub(crate) async fn an_operation_runs_leased_only_with_a_lease_and_otherwise_only_without<
+pub(crate) async fn an_operation_with_a_lease_records_failures_only_if_its_type_says_so<
     H: LeaseDatabase,
 >() {
-    const PLAIN: Operation = Operation::new("mail", "plain");
-    const LEASED: Operation = PLAIN.lease(Duration::from_mins(1), OnLapse::Unknown);
-    const RECORDING: Operation = LEASED.record_failures();
+    const LEASED: LeasedOperation =
+        Operation::new("mail", "plain").lease(Duration::from_mins(1), OnLapse::Unknown);
+    const RECORDING: LeasedOperation<RecordFailures> = LEASED.record_failures();
     let (database, key) = (H::open().await, fresh_key());
     let pool = database.pool();
-    let body = async |number| Ok::<i32, Error>(number);
-    let refused = PLAIN
-        .run_leased(&pool, &key, &1, move |attempt| async move {
-            body(attempt.number()).await
-        })
-        .await;
-    assert!(
-        matches!(refused, Err(Error::LeasePolicy { leased: false, .. })),
-        "{refused:?}"
-    );
-    let refused = RECORDING
-        .run_leased(&pool, &key, &1, |_| async { Ok::<_, Error>(1) })
-        .await;
-    assert!(
-        matches!(refused, Err(Error::FailurePolicy { .. })),
-        "{refused:?}"
-    );
-    assert_eq!(database.status(&key).await, None);
+    for _ in 0..2 {
+        let failed = LEASED.run(&pool, &key, &1, |_| async {
+            Err::<i32, _>(MailError::Bounced { code: 551 })
+        });
+        let failed = failed.replayable().await.expect_err("bounced");
+        assert!(!failed.replayed(), "{failed:?}");
+    }
     let done = LEASED
-        .run_leased(&pool, &key, &1, |attempt| async move {
+        .run(&pool, &key, &1, |attempt| async move {
             Ok::<_, Error>(attempt.number())
         })
         .await;
     assert_eq!(*done.expect("run"), 1);
-    let recorded = RECORDING
-        .run_leased_recording(&pool, &fresh_key(), &1, |_| async {
+    let key = fresh_key();
+    for replayed in [false, true] {
+        let recorded = RECORDING.run(&pool, &key, &1, |_| async {
             Err::<i32, _>(MailError::Bounced { code: 551 })
-        })
-        .await;
-    assert!(
-        matches!(recorded, Err(MailError::Bounced { code: 551 })),
-        "{recorded:?}"
-    );
+        });
+        let recorded = recorded.replayable().await.expect_err("bounced");
+        assert_eq!(recorded.replayed(), replayed);
+        assert!(
+            matches!(&*recorded, MailError::Bounced { code: 551 }),
+            "{recorded:?}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Instrument as _, Metadata, Span, Subscriber};
 use tracing_core::span::Current;
@@ -64,13 +64,13 @@ tokio::task_local! {
 // On a single thread, because the subscriber is the thread's.
 #[tokio::test(flavor = "current_thread")]
 async fn a_run_is_in_the_span_of_its_caller_and_without_its_task_locals() {
-    const NOTE: Operation =
+    const NOTE: LeasedOperation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
     let database = Sqlite::open().await;
     let (pool, key) = (database.pool(), fresh_key());
     let _guard = tracing::subscriber::set_default(Spans::default());
     let span = tracing::info_span!("request");
-    let call = NOTE.run_leased(&pool, &key, &1, |_| async {
+    let call = NOTE.run(&pool, &key, &1, |_| async {
         // Also after it has yielded.
         tokio::task::yield_now().await;
         let current = Span::current().id().map(|id| id.into_u64());

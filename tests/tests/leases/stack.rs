@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Attempt, Error, IdempotencyKey, Operation, idempotent};
+use idem_runtime::{Attempt, Error, IdempotencyKey, LeasedOperation, Operation, idempotent};
 use sqlx::SqlitePool;
 
 use crate::database::{LeaseDatabase as _, Sqlite};
@@ -39,10 +39,10 @@ async fn large(attempt: &Attempt, key: &IdempotencyKey) -> Result<u8, Error> {
 }
 
 async fn run_large(pool: SqlitePool) -> u8 {
-    const LARGE: Operation =
+    const LARGE: LeasedOperation =
         Operation::new("mail", "large").lease(Duration::from_mins(5), OnLapse::Retry);
     let sum = LARGE
-        .run_leased(&pool, &fresh_key(), &1, |_| async {
+        .run(&pool, &fresh_key(), &1, |_| async {
             Ok::<_, Error>(hold().await)
         })
         .await;

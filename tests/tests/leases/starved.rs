@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Attempt, Operation, Replayable};
+use idem_runtime::{Attempt, LeasedOperation, Operation, Replayable};
 use idem_tests::patience::in_time;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection};
@@ -18,7 +18,7 @@ use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
 
 /// Long enough that a busy machine sends each heartbeat in time, at each third of it.
 const LEASE: Duration = Duration::from_secs(6);
-const BRIEF: Operation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
+const BRIEF: LeasedOperation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
 
 /// Longer than one lease: without heartbeats it would lapse.
 const SEVERAL: usize = 5;
@@ -29,7 +29,7 @@ fn begin<Db: idem_runtime::store::LeaseBackend>(pool: &Pool<Db>, desk: &Desk) ->
     let (pool, desk, key) = (pool.clone(), desk.clone(), fresh_key());
     tokio::spawn(async move {
         BRIEF
-            .run_leased(&pool, &key, &1, move |attempt| async move {
+            .run(&pool, &key, &1, move |attempt| async move {
                 desk.deliver(&attempt).await
             })
             .await
@@ -76,7 +76,7 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: LeaseD
         let (pool, desk, key) = (database.pool(), desk.clone(), fresh_key());
         runs.spawn(async move {
             let body = async move |attempt| desk.deliver(&attempt).await;
-            BRIEF.run_leased(&pool, &key, &1, body).await
+            BRIEF.run(&pool, &key, &1, body).await
         });
     }
     let mut attempts = Vec::new();

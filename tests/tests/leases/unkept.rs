@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use idem_runtime::policy::OnLapse;
+use idem_runtime::policy::{OnLapse, RecordFailures};
 use idem_runtime::record::Status;
-use idem_runtime::{Error, ErrorKind, Failure, Operation, StoredFailure};
+use idem_runtime::{Error, ErrorKind, Failure, LeasedOperation, Operation, StoredFailure};
 use serde::{Deserialize, Serialize};
 use sqlx::error::DatabaseError;
 
@@ -12,7 +12,7 @@ use crate::database::LeaseDatabase;
 use crate::desk::{Desk, Then, ada, fresh_key, send_again};
 
 /// Under `retry`, a lapse or a release would run the body again.
-const NOTE: Operation = Operation::new("mail", "note")
+const NOTE: LeasedOperation<RecordFailures> = Operation::new("mail", "note")
     .lease(Duration::from_mins(5), OnLapse::Retry)
     .record_failures();
 
@@ -48,7 +48,7 @@ async fn refusals<H: LeaseDatabase>(
     let call = async || {
         let end = end.clone();
         let answer = NOTE
-            .run_leased_recording(&database.pool(), &key, &1, move |_| async move { end() })
+            .run(&database.pool(), &key, &1, move |_| async move { end() })
             .await;
         match answer {
             Err(NoteError::Idempotency(refusal)) => refusal,

@@ -1,6 +1,7 @@
 //! Operations whose name is determined by each call, and the `Debug` text of the database argument.
 
-use idem_runtime::{Begin, Error, IdempotencyKey, LeaseSource, idempotent};
+use idem_runtime::handler::{Begin, LeaseSource};
+use idem_runtime::{Error, IdempotencyKey, idempotent};
 use idem_tests::postgres::payments::{Paid, Pay, PayError, charge};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgTransaction};

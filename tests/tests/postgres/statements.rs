@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::store::RawStore;
-use idem_runtime::{Error, IdempotencyKey, Namespace, Operation};
+use idem_runtime::{Error, IdempotencyKey, LeasedOperation, Namespace, Operation};
 use idem_tests::postgres::payments::{Pay, PayError, pay, pay_then};
 use idem_tests::postgres::{Shop, fresh_key};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
@@ -60,13 +60,13 @@ async fn a_pool_whose_prepared_statements_died_pays_and_replays_at_once() {
 
 #[tokio::test]
 async fn a_leased_call_on_a_pool_whose_prepared_statements_died_runs_and_replays_at_once() {
-    const NOTE: Operation =
+    const NOTE: LeasedOperation =
         Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Unknown);
     for sql in DEATHS {
         let shop = Shop::open(1).await;
         let note = async |key: &IdempotencyKey| {
             let body = |_| async { Ok::<_, Error>(1) };
-            NOTE.run_leased(&shop.pool, key, &1, body).await
+            NOTE.run(&shop.pool, key, &1, body).await
         };
         let recorded = fresh_key();
         note(&recorded).await.expect("fresh");

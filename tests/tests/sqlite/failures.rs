@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
+use idem_runtime::policy::RecordFailures;
 use idem_runtime::{Error, IdempotencyKey, Operation, ReplayExt as _, idempotent};
 use sqlx::Executor as _;
 use sqlx::sqlite::SqliteTransaction;
@@ -150,22 +151,17 @@ async fn a_permanent_failure_of_a_body_that_ended_its_transaction_is_not_recorde
 }
 
 #[tokio::test]
-async fn an_operation_that_records_failures_is_not_run_by_a_call_that_cannot() {
-    const PAY: Operation = Operation::new("payments", "pay").record_failures();
+async fn a_permanent_failure_of_an_operation_without_the_attribute_is_recorded_and_replayed() {
+    const PAY: Operation<RecordFailures> = Operation::new("payments", "pay").record_failures();
     let (books, key) = (Books::open(JOURNALS[0], 1).await, key("a"));
-    let mut started = false;
-    let call = PAY.run(&books.pool, &key, &5, async |tx| {
-        started = true;
-        Ok::<_, PayError>(insert(tx, &key, 5).await?)
-    });
-    let error = refused(call.await);
-    assert!(
-        matches!(&error, Error::FailurePolicy { operation } if operation == "pay"),
-        "{error:?}"
-    );
-    assert!(!started && !error.is_retryable());
-    let run = PAY.run_recording(&books.pool, &key, &5, async |tx| {
-        Ok::<_, PayError>(insert(tx, &key, 5).await?)
-    });
-    assert!(!run.await.expect("paid").replayed());
+    for replayed in [false, true] {
+        let call = PAY.run(&books.pool, &key, &5, async |tx| {
+            insert(tx, &key, 5).await?;
+            Err::<Paid, _>(PayError::Declined(7))
+        });
+        let declined = call.replayable().await.expect_err("declined");
+        assert_eq!(declined.replayed(), replayed);
+        assert!(matches!(&*declined, PayError::Declined(7)), "{declined:?}");
+        assert_eq!(books.count(&key).await, (0, 1));
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 
+use idem_runtime::policy::RecordFailures;
 use idem_runtime::{Error, Failure, IdempotencyKey, Operation, StoredFailure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::payments::{Books, JOURNALS, PayError, insert, key, refused};
 
 const PAY: Operation = Operation::new("payments", "pay");
-const TRY: Operation = Operation::new("payments", "pay").record_failures();
+const TRY: Operation<RecordFailures> = Operation::new("payments", "pay").record_failures();
 
 /// Pays and returns this value.
 async fn answer<T>(books: &Books, key: &IdempotencyKey, result: T) -> Result<T, PayError>
@@ -138,7 +139,7 @@ async fn fail(books: &Books, key: &IdempotencyKey, trouble: Trouble) -> Trouble 
         insert(tx, key, 5).await?;
         Err::<(), _>(trouble)
     };
-    let failed = TRY.run_recording(&books.pool, key, &5, body).await;
+    let failed = TRY.run(&books.pool, key, &5, body).await;
     failed.expect_err("the body fails")
 }
 

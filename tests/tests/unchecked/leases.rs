@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Error, ErrorKind, Operation};
+use idem_runtime::{Error, ErrorKind, LeasedOperation, Operation};
 use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::postgres::fresh_key;
 use idem_tests::postgres::payments::{Pay, pay};
 use tokio::task::JoinSet;
 
-const LEASED: Operation =
+const LEASED: LeasedOperation =
     Operation::new("payments", "leased").lease(Duration::from_mins(5), OnLapse::Retry);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn of_eight_competitors_for_a_lease_fresh_lapsed_or_released_one_has_it() 
                 let (pool, key, bodies) = (shop.pool.clone(), key.clone(), Arc::clone(&bodies));
                 all.spawn(async move {
                     LEASED
-                        .run_leased(&pool, &key, &1, move |_| async move {
+                        .run(&pool, &key, &1, move |_| async move {
                             bodies.fetch_add(1, Ordering::SeqCst);
                             // The lease is not ended: the key stays in progress.
                             std::future::pending::<Result<i32, Error>>().await
@@ -62,7 +62,7 @@ async fn an_atomic_attempt_that_a_lease_overtook_is_rolled_back() {
     let overtake = async {
         gate.entered().await;
         let done = LEASED
-            .run_leased(&shop.pool, &key, &1, |attempt| async move {
+            .run(&shop.pool, &key, &1, |attempt| async move {
                 Ok::<_, Error>(attempt.number())
             })
             .await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::telemetry::{TARGET, mismatches};
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use sqlx::{SqliteTransaction, Transaction};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -92,7 +92,7 @@ impl Events {
 }
 
 const REPORT: Operation = Operation::new("values", "tell");
-const LEASED: Operation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
+const LEASED: LeasedOperation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 async fn report<P: Fixture>(
     fixture: &P,
@@ -112,9 +112,7 @@ async fn record_a_failure<P: Fixture>(fixture: &P) {
     let body =
         async |_: &mut Transaction<'_, P::Db>| Err::<f64, _>(CallError::Said("no".to_owned()));
     let recording = REPORT.record_failures();
-    let failed = recording
-        .run_recording(&fixture.pool(), &key(), &REQUEST, body)
-        .await;
+    let failed = recording.run(&fixture.pool(), &key(), &REQUEST, body).await;
     failed.expect_err("the body's own");
 }
 
@@ -135,19 +133,9 @@ pub(crate) async fn the_event_of_a_refusal_has_its_whole_text<P: Fixture>() {
         .run(&fixture.pool(), &unscoped, &REQUEST, nothing::<P>)
         .await;
     expect(reported.map(drop), "ScopeMissing");
-    let reported = report(&fixture, &LEASED, REQUEST, nothing::<P>).await;
-    expect(reported, "LeasePolicy");
-    let reported = report(&fixture, &REPORT.record_failures(), REQUEST, nothing::<P>).await;
-    expect(reported, "FailurePolicy");
-    let leased = async |operation: Operation| {
-        let body = async |_| Ok::<f64, CallError>(1.0);
-        let reported = operation
-            .run_leased(&fixture.pool(), &key(), &REQUEST, body)
-            .await;
-        reported.map(drop)
-    };
-    expect(leased(REPORT).await, "LeasePolicy");
-    expect(leased(LEASED.record_failures()).await, "FailurePolicy");
+    let body = async |_| Ok::<f64, CallError>(1.0);
+    let reported = LEASED.run(&fixture.pool(), &unscoped, &REQUEST, body).await;
+    expect(reported.map(drop), "ScopeMissing");
     let reported = report(&fixture, &REPORT, REQUEST, async |_| Ok(f64::NAN)).await;
     expect(reported, "NotStorable");
     let reported = report(&fixture, &REPORT, REQUEST, async |tx| {

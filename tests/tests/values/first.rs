@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::store::{Outcome, Store};
-use idem_runtime::{IdempotencyKey, Namespace, Operation, Replayable};
+use idem_runtime::{IdempotencyKey, LeasedOperation, Namespace, Operation, Replayable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::Transaction;
@@ -14,7 +14,7 @@ use crate::secrets::key;
 use crate::stored::CallError;
 
 const REPORT: Operation = Operation::new("values", "tell");
-const REPORT_LEASED: Operation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
+const REPORT_LEASED: LeasedOperation = REPORT.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 /// JSON loses all of it: `null` is read as `None`, and a skipped field as its default.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -86,9 +86,7 @@ pub(crate) async fn what_json_forgets_is_forgotten_for_the_first_leased_caller_t
     let (fixture, key) = (P::open().await, key());
     let report = async || {
         let body = |_| async { Ok::<_, CallError>(reported()) };
-        let answer = REPORT_LEASED
-            .run_leased(&fixture.pool(), &key, &1, body)
-            .await;
+        let answer = REPORT_LEASED.run(&fixture.pool(), &key, &1, body).await;
         answer.expect("told")
     };
     let first = report().await;

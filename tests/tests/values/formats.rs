@@ -9,9 +9,7 @@ use idem_runtime::fingerprint::canonical_json;
 use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::store::memory::MemoryDatabase;
 use idem_runtime::store::{Outcome, Store, StoreLease};
-use idem_runtime::{
-    Attempt, DEFAULT_TABLE, Error, IdempotencyKey, Namespace, Operation, Scope, StoredFailure,
-};
+use idem_runtime::{Attempt, Error, IdempotencyKey, Namespace, Operation, Scope, StoredFailure};
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::SqliteTransaction;
 
@@ -122,7 +120,7 @@ fn no_error_shows_what_its_fields_hold() {
             message,
         },
         Error::Schema(SchemaFault::TableMissing {
-            table: DEFAULT_TABLE.to_owned(),
+            table: "idem_record".to_owned(),
         }),
     ];
     errors.iter().for_each(expect_none_told_by);
@@ -184,7 +182,7 @@ async fn a_handlers_answers_and_its_attempt_show_nothing() {
         expect_none_shown_by(&attempt);
         Ok::<_, CallError>(RESULT.to_owned())
     };
-    let answer = leased.run_leased(&pool, &by, &REQUEST, body).await;
+    let answer = leased.run(&pool, &by, &REQUEST, body).await;
     expect_none_shown_by(&answer.expect("paid"));
 }
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use idem_runtime::error::DatabaseError;
-use idem_runtime::policy::OnLapse;
+use idem_runtime::policy::{OnLapse, RecordFailures};
 use idem_runtime::store::Outcome;
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use sqlx::Transaction;
 
 use crate::first::store;
@@ -15,8 +15,9 @@ use crate::secrets::{KEY, REQUEST, RESULT, expect_none_told_by, key};
 use crate::stored::CallError;
 
 pub(crate) const PAY: Operation = Operation::new("values", "pay").record_request();
-const TRY: Operation = PAY.record_failures();
-const TRY_LEASED: Operation = TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
+const TRY: Operation<RecordFailures> = PAY.record_failures();
+const TRY_LEASED: LeasedOperation<RecordFailures> =
+    TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 /// Returns the database's error inside a refusal, if there is one.
 fn behind(error: &Error) -> Option<&DatabaseError> {
@@ -74,9 +75,7 @@ pub(crate) async fn no_error_shows_what_the_server_quotes_of_a_record<P: Fixture
     expect_kept(&pay(&fixture).await);
     let fails =
         async |_: &mut Transaction<'_, P::Db>| Err::<(), _>(CallError::Said(RESULT.to_owned()));
-    let refused = TRY
-        .run_recording(&fixture.pool(), &key(), &REQUEST, fails)
-        .await;
+    let refused = TRY.run(&fixture.pool(), &key(), &REQUEST, fails).await;
     expect_kept(&refused.expect_err("not recorded").refusal());
     let pool = fixture.pool();
     let mut tx = pool.begin().await.expect("a transaction");
@@ -101,7 +100,7 @@ pub(crate) async fn no_error_of_a_lease_shows_what_the_server_quotes_of_a_record
                 }
             };
             let refused = TRY_LEASED
-                .run_leased_recording(&fixture.pool(), &key(), &REQUEST, body)
+                .run(&fixture.pool(), &key(), &REQUEST, body)
                 .await;
             expect_none_told_by(&refused.expect_err("not recorded").refusal());
         }

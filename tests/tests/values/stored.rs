@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use idem_runtime::policy::OnLapse;
-use idem_runtime::{Error, Failure, IdempotencyKey, Operation, StoredFailure};
+use idem_runtime::policy::{OnLapse, RecordFailures};
+use idem_runtime::{Error, Failure, IdempotencyKey, LeasedOperation, Operation, StoredFailure};
 use serde::{Deserialize, Serialize};
 use sqlx::Transaction;
 
 use crate::fixture::{Fixture, write};
 use crate::secrets::key;
 
-const TRY: Operation = Operation::new("values", "try").record_failures();
-const TRY_LEASED: Operation = TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
+const TRY: Operation<RecordFailures> = Operation::new("values", "try").record_failures();
+const TRY_LEASED: LeasedOperation<RecordFailures> =
+    TRY.lease(Duration::from_mins(5), OnLapse::Unknown);
 
 /// Its JSON equals that of another variant.
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,7 +114,7 @@ async fn fail<P: Fixture>(fixture: &P, key: &IdempotencyKey, failure: CallError)
         write::<P>(tx, "in vain").await?;
         Err::<(), _>(failure)
     };
-    let failed = TRY.run_recording(&fixture.pool(), key, &1, body).await;
+    let failed = TRY.run(&fixture.pool(), key, &1, body).await;
     failed.expect_err("the body fails")
 }
 
@@ -124,7 +125,7 @@ async fn fail_leased<P: Fixture>(
 ) -> CallError {
     let body = move |_| async move { Err::<(), _>(failure) };
     let pool = fixture.pool();
-    let failed = TRY_LEASED.run_leased_recording(&pool, key, &1, body).await;
+    let failed = TRY_LEASED.run(&pool, key, &1, body).await;
     failed.expect_err("the body fails")
 }
 

@@ -44,7 +44,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use idem_runtime::DescribeOperation;
+use idem_runtime::handler::{DescribeOperation, OperationSpec};
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{OpenApi, RefOr, Response};
 use utoipa::{IntoParams, IntoResponses, Modify};
@@ -78,7 +78,8 @@ impl IntoParams for KeyHeader {
 
 impl<T: DescribeOperation> IntoParams for KeyHeader<T> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let policy = T::OPERATION.policy();
+        let spec: OperationSpec = T::OPERATION.into();
+        let policy = spec.policy();
         let presence = if policy.key_required {
             Presence::Required
         } else {

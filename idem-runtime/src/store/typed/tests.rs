@@ -4,12 +4,13 @@ use std::panic::{UnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::key::Namespace;
+use crate::operation::Operation;
 use crate::policy::{Lease, MAX_LEASE, MAX_RETENTION, MAX_WAIT, MIN_LEASE, OnLapse};
-use crate::spec::{Operation, TABLE_MAX, is_table};
+use crate::spec::{TABLE_MAX, is_table};
 use crate::store::RawStore;
 
 /// What a constant panics at, which is a compile error there.
-fn is_refused(build: impl FnOnce() -> Operation + UnwindSafe) -> bool {
+fn is_refused<O>(build: impl FnOnce() -> O + UnwindSafe) -> bool {
     catch_unwind(build).is_err()
 }
 

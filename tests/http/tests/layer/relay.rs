@@ -17,7 +17,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use idem_axum::layer::{IdempotencyLayer, Unscoped};
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Operation, Scope, schema};
+use idem_runtime::{LeasedOperation, Operation, Scope, schema};
 use idem_tests::gate::{self, GatePoint};
 use idem_tests::sqlite::{Journal, Sqlite};
 use reqwest::{Client, Method, RequestBuilder};
@@ -25,11 +25,11 @@ use sqlx::{Sqlite as Db, SqlitePool};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-pub(crate) const OPERATION: Operation =
+pub(crate) const OPERATION: LeasedOperation =
     Operation::new("relay", "http").lease(Duration::from_mins(1), OnLapse::Unknown);
 
 /// The same for a service that knows a second attempt.
-pub(crate) const REPEATABLE: Operation =
+pub(crate) const REPEATABLE: LeasedOperation =
     Operation::new("relay", "http").lease(Duration::from_mins(1), OnLapse::Retry);
 
 /// How the service answers, by the last part of the path; and it counts how often it ran.
@@ -140,7 +140,7 @@ impl Relay {
     }
 
     pub(crate) async fn open_for(
-        operation: Operation,
+        operation: LeasedOperation,
         layer: impl FnOnce(Unscoped<Db>) -> IdempotencyLayer<Db>,
     ) -> Self {
         Self::open_routes(operation, |unscoped, route| {
@@ -154,7 +154,7 @@ impl Relay {
 
     /// With routes of the caller's, inside the authentication.
     pub(crate) async fn open_routes(
-        operation: Operation,
+        operation: LeasedOperation,
         routes: impl FnOnce(Unscoped<Db>, MethodRouter) -> Router,
     ) -> Self {
         let database = Sqlite::fresh(Journal::Wal);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use idem_runtime::DEFAULT_TABLE;
 use idem_runtime::record::{AttemptId, Timestamp};
 use idem_runtime::store::memory::{MemoryConnection, MemoryDatabase};
 
@@ -41,7 +40,7 @@ impl Subject for Memory {
     async fn count(&self) -> usize {
         let rows = self.0.rows();
         rows.iter()
-            .filter(|(at, _)| at.table == DEFAULT_TABLE)
+            .filter(|(at, _)| at.table == "idem_record")
             .count()
     }
 

@@ -104,7 +104,7 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 use idem_runtime::store::LeaseBackend;
-use idem_runtime::{Operation, Scope};
+use idem_runtime::{LeasedOperation, Scope};
 use sqlx::Pool;
 use tower_layer::Layer;
 
@@ -127,9 +127,9 @@ pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// use axum::{Router, routing::post};
 /// use idem_axum::IdempotencyLayer;
 /// use idem_runtime::policy::OnLapse;
-/// use idem_runtime::{Operation, Scope};
+/// use idem_runtime::{LeasedOperation, Operation, Scope};
 ///
-/// const RELAY: Operation =
+/// const RELAY: LeasedOperation =
 ///     Operation::new("relay", "http").lease(Duration::from_secs(60), OnLapse::Unknown);
 ///
 /// let layer = IdempotencyLayer::new(pool, RELAY)
@@ -147,24 +147,32 @@ pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<LayerOptions<DB>>);
 ///
 /// ```compile_fail
 /// # use idem_axum::IdempotencyLayer;
-/// # use idem_runtime::Operation;
+/// # use {idem_runtime::{LeasedOperation, Operation, policy::OnLapse}, std::time::Duration};
+/// # const MINUTE: Duration = Duration::from_secs(60);
 /// # fn app(pool: sqlx::SqlitePool, router: axum::Router) -> axum::Router {
-/// const RELAY: Operation = Operation::new("relay", "http");
+/// const RELAY: LeasedOperation = Operation::new("relay", "http").lease(MINUTE, OnLapse::Retry);
 /// router.route_layer(IdempotencyLayer::new(pool, RELAY)) // whose keys?
 /// # }
 /// ```
 #[must_use = "say whose the keys are: `.scope(..)` or `.global()`"]
 pub struct Unscoped<DB: LeaseBackend> {
     pool: Pool<DB>,
-    operation: Operation,
+    operation: LeasedOperation,
 }
 
 impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// A layer that keeps its records through `pool`, under `operation`'s namespace, retention and
-    /// lease. An operation without a lease is refused at each call, as
-    /// [`Error::LeasePolicy`](idem_runtime::Error::LeasePolicy).
+    /// lease. An operation without a lease does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// # use idem_axum::IdempotencyLayer;
+    /// # use idem_runtime::Operation;
+    /// # fn app(pool: sqlx::SqlitePool) {
+    /// IdempotencyLayer::new(pool, Operation::new("relay", "http"));
+    /// # }
+    /// ```
     #[expect(clippy::new_ret_no_self, reason = "without a scope it is no layer yet")]
-    pub fn new(pool: Pool<DB>, operation: Operation) -> Unscoped<DB> {
+    pub fn new(pool: Pool<DB>, operation: LeasedOperation) -> Unscoped<DB> {
         Unscoped { pool, operation }
     }
 

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 use idem_runtime::policy::DEFAULT_RETRY_AFTER;
 use idem_runtime::store::LeaseBackend;
-use idem_runtime::{Error, Operation, Scope};
+use idem_runtime::{Error, LeasedOperation, Scope};
 use sqlx::Pool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,7 +21,7 @@ pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
 
 pub(super) struct LayerOptions<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
-    pub(super) operation: Operation,
+    pub(super) operation: LeasedOperation,
     pub(super) scope: Arc<ScopeOf>,
     pub(super) may_replay: Option<Arc<MayReplay>>,
     pub(super) methods: HashSet<Method>,
@@ -55,7 +55,7 @@ impl Runs {
 }
 
 impl<DB: LeaseBackend> LayerOptions<DB> {
-    pub(super) fn new(pool: Pool<DB>, operation: Operation, scope: Arc<ScopeOf>) -> Self {
+    pub(super) fn new(pool: Pool<DB>, operation: LeasedOperation, scope: Arc<ScopeOf>) -> Self {
         Self {
             pool,
             operation,

@@ -11,9 +11,8 @@ use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, UPGRADE};
 use http::{Method, Request, StatusCode};
 use idem_runtime::__transport::emit_refused;
 use idem_runtime::http::Problem;
-use idem_runtime::policy::OnLapse;
 use idem_runtime::store::LeaseBackend;
-use idem_runtime::{Attempt, Error, Operation};
+use idem_runtime::{Attempt, Error, LeasedOperation};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tower_service::Service;
 
@@ -114,14 +113,14 @@ where
         }
         Ok(None) => {
             let operation = format!("{} {}", parts.method, parts.uri.path()).into();
-            return Ok(refused(&options.operation, Error::KeyMissing { operation }));
+            return Ok(refused(options.operation, Error::KeyMissing { operation }));
         }
-        Err(invalid) => return Ok(refused(&options.operation, invalid.into())),
+        Err(invalid) => return Ok(refused(options.operation, invalid.into())),
     };
     let Some(scope) = (options.scope)(&parts) else {
         let operation = options.operation.name().into();
         return Ok(refused(
-            &options.operation,
+            options.operation,
             Error::ScopeMissing { operation },
         ));
     };
@@ -143,13 +142,13 @@ where
     ask_for_what_can_be_recorded(request.headers_mut());
     let permit = match options.enter() {
         Ok(permit) => permit,
-        Err(error) => return Ok(refused(&options.operation, error)),
+        Err(error) => return Ok(refused(options.operation, error)),
     };
     let run_rules = Arc::clone(&options);
     let (answer, first) = oneshot::channel();
     let ran = options
         .operation
-        .run_leased(
+        .run(
             &options.pool,
             &key.scoped(scope),
             &subject,
@@ -168,7 +167,7 @@ where
 }
 
 /// A refusal before the call begins, told in an event as those of a call are.
-fn refused(operation: &Operation, refusal: Error) -> Response {
+fn refused(operation: LeasedOperation, refusal: Error) -> Response {
     emit_refused(operation, &refusal);
     refusal.into_response()
 }
@@ -198,9 +197,7 @@ where
     S: Service<Request<Body>>,
     S::Response: IntoResponse,
 {
-    // Nobody runs here without a lease.
-    let lease = options.operation.policy().lease;
-    let on_lapse = lease.map_or(OnLapse::Unknown, |lease| lease.on_lapse());
+    let on_lapse = options.operation.lease_policy().on_lapse();
     let is_head = request.method() == Method::HEAD;
     let response = match inner.call(request).await {
         Ok(response) => response.into_response(),
