@@ -4,7 +4,7 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 use super::super::session::Migrate;
-use super::code::{is_missing_table, is_there, map_error};
+use super::error::{is_missing_table, is_there, map_error};
 use super::{rows, sql};
 use crate::error::Error;
 

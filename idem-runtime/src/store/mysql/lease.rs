@@ -20,7 +20,7 @@ use super::super::lease::{
 };
 use super::super::session::{ClaimRequest, CommitError, NewRecord};
 use super::placeholder::found_reclaimable;
-use super::{alone, clock, code, fits, last, look_up_before_begin, row, rows, sql};
+use super::{alone, clock, error, fits, last, look_up_before_begin, row, rows, sql};
 use crate::error::Error;
 use crate::outcome::{Decision, Lookup};
 use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
@@ -97,14 +97,14 @@ impl LeaseSession for MySqlConnection {
         let statement = sql::lapse(overdue, now);
         let done = run(&mut tx, statement)
             .await
-            .map_err(|error| code::table_error(error, overdue.table));
+            .map_err(|error| error::table_error(error, overdue.table));
         end(tx, done.map(|lapsed| (lapsed, lapsed > 0))).await
     }
 
     async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
         let found = alone(self, sql::unknown(page))
             .await
-            .map_err(|error| code::table_error(error, page.table))?;
+            .map_err(|error| error::table_error(error, page.table))?;
         let mut listed = Vec::with_capacity(found.len());
         for found in found {
             if let Some(record) = row::record(&found)? {
@@ -121,8 +121,8 @@ impl LeaseSession for MySqlConnection {
     async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
         let found = alone(self, sql::count_unknown(table, namespace))
             .await
-            .map_err(|error| code::table_error(error, table))?;
-        let found: i64 = last(found)?.try_get("found").map_err(code::map_error)?;
+            .map_err(|error| error::table_error(error, table))?;
+        let found: i64 = last(found)?.try_get("found").map_err(error::map_error)?;
         Ok(found.unsigned_abs())
     }
 }
@@ -140,13 +140,13 @@ impl LeaseStatements for MySqlConnection {
             Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
             // An UPDATE leaves the key as it is.
-            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+            Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
                 found_reclaimable(self, request, error).await.map(|_| false)
             }
-            Err(error) if code::is_locked(&error) => Err(Error::InFlight {
+            Err(error) if error::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),
-            Err(error) => Err(code::table_error(error, &request.table)),
+            Err(error) => Err(error::table_error(error, &request.table)),
         }
     }
 
@@ -157,7 +157,7 @@ impl LeaseStatements for MySqlConnection {
     ) -> Result<bool, Error> {
         match run(self, sql::update(request, write)).await {
             Ok(changed) => Ok(changed == 1),
-            Err(error) => Err(code::table_error(error, &request.table)),
+            Err(error) => Err(error::table_error(error, &request.table)),
         }
     }
 }
@@ -178,7 +178,7 @@ async fn extend(
     if !free.is_empty() {
         run(tx, sql::extend(table, &free))
             .await
-            .map_err(|error| code::table_error(error, table))?;
+            .map_err(|error| error::table_error(error, table))?;
     }
     let missing = extended.missing(due);
     if !missing.is_empty() {
@@ -194,13 +194,13 @@ async fn ids(
 ) -> Result<HashSet<AttemptId>, Error> {
     let found = rows(tx, statement)
         .await
-        .map_err(|error| code::table_error(error, table))?;
+        .map_err(|error| error::table_error(error, table))?;
     let id = |row: &MySqlRow| row.try_get("attempt_id").map(AttemptId::from_uuid);
     found
         .iter()
         .map(id)
         .collect::<Result<_, _>>()
-        .map_err(code::map_error)
+        .map_err(error::map_error)
 }
 
 /// Sends one statement; how many rows it met.
@@ -235,7 +235,7 @@ async fn end<T>(
         Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
             let ended = MySql::roll_back(tx).await;
-            ended.map_err(|error| CommitError::RolledBack(code::map_error(error)))?;
+            ended.map_err(|error| CommitError::RolledBack(error::map_error(error)))?;
             Ok(answer)
         }
         Err(error) => {

@@ -4,7 +4,7 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::super::session::Session as _;
-use super::{code, sql};
+use super::{error, sql};
 use crate::error::Error;
 use crate::record::Timestamp;
 
@@ -25,7 +25,7 @@ pub(super) async fn alone(
 ) -> Result<Vec<MySqlRow>, sqlx::Error> {
     if !conn.has_transaction() {
         match rows(conn, sql::alone(&text)).await {
-            Err(error) if code::is_in_transaction(&error) => {}
+            Err(error) if error::is_in_transaction(&error) => {}
             Err(error) => {
                 conn.execute(sql::END).await?;
                 return Err(error);
@@ -38,7 +38,7 @@ pub(super) async fn alone(
 
 /// The server's clock.
 pub(super) async fn clock(conn: &mut MySqlConnection) -> Result<Timestamp, Error> {
-    let shown = rows(conn, sql::clock()).await.map_err(code::map_error)?;
+    let shown = rows(conn, sql::clock()).await.map_err(error::map_error)?;
     super::super::row::timestamp(&last(shown)?, "now")
 }
 

@@ -21,8 +21,8 @@
 //! - at COMMIT: asked on another connection, by a claim of its own: it is in flight as long as the
 //!   old session holds the row, and then there is a record, which names its attempt, or none.
 
-mod code;
 mod create;
+mod error;
 mod in_sync;
 mod lease;
 mod message;
@@ -72,13 +72,13 @@ impl Session for MySqlConnection {
         let statements = format!("{}; {}", sql::CHECK_TRANSACTION, sql::look_up(request));
         let look = match rows(self, statements).await {
             Ok(rows) => Look::at(last(rows)?)?,
-            Err(error) if code::is_no_savepoint(&error) => {
+            Err(error) if error::is_no_savepoint(&error) => {
                 return Ok(ClaimLookup {
                     lock: Lock::NoTransaction,
                     ..refused()
                 });
             }
-            Err(error) => return Err(code::table_error(error, &request.table)),
+            Err(error) => return Err(error::table_error(error, &request.table)),
         };
         row::stands(&look.row)?;
         if look.is_own_claim()? {
@@ -93,7 +93,7 @@ impl Session for MySqlConnection {
             insert(self, request).await
         };
         match claimed {
-            Err(Error::Busy(error)) if code::is_locked(error.as_sqlx()) => {
+            Err(Error::Busy(error)) if error::is_locked(error.as_sqlx()) => {
                 // `innodb_rollback_on_timeout` takes more than the statement.
                 match self.execute(sql::CHECK_TRANSACTION).await {
                     Ok(_) => Ok(refused()),
@@ -107,7 +107,7 @@ impl Session for MySqlConnection {
     async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
         let look = match alone(self, sql::look_up(request)).await {
             Ok(rows) => Look::at(last(rows)?)?,
-            Err(error) => return Err(code::table_error(error, &request.table)),
+            Err(error) => return Err(error::table_error(error, &request.table)),
         };
         if look.is_own_claim()? {
             return Ok(ClaimLookup {
@@ -136,10 +136,10 @@ impl Session for MySqlConnection {
         }
         match rows(self, sql::take_row(&claim.request)).await {
             Ok(rows) => row::stands(&last(rows)?),
-            Err(error) if code::is_locked(&error) => Err(Error::InFlight {
+            Err(error) if error::is_locked(&error) => Err(Error::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,
             }),
-            Err(error) => Err(code::table_error(error, &claim.request.table)),
+            Err(error) => Err(error::table_error(error, &claim.request.table)),
         }
     }
 
@@ -155,7 +155,7 @@ impl Session for MySqlConnection {
             // rolled back: by a deadlock, by habit, that the body took for a failure of its own.
             Err(error)
                 if body_writes == BodyWrites::Discard
-                    && code::is_no_savepoint(&error)
+                    && error::is_no_savepoint(&error)
                     && claim.placeholder =>
             {
                 let left = look(self, &claim.request, sql::look_up(&claim.request)).await?;
@@ -165,14 +165,14 @@ impl Session for MySqlConnection {
                     Err(Error::TransactionLost(error.into()))
                 }
             }
-            Err(error) => Err(code::map_error(error)),
+            Err(error) => Err(error::map_error(error)),
         }
     }
 
     async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
         let rows = match rows(self, sql::write(&claim.request, record)).await {
             Ok(rows) => rows,
-            Err(error) if code::is_missing(&error) => {
+            Err(error) if error::is_missing(&error) => {
                 // The table is not where it was: the body moved to another database, or dropped it. Or a
                 // trigger's own is missing, and the claim is still there.
                 let left = look(self, &claim.request, sql::look_up(&claim.request)).await;
@@ -181,13 +181,13 @@ impl Session for MySqlConnection {
                     _ => Err(Error::TransactionEnded),
                 };
             }
-            Err(error) => return Err(code::map_error(error)),
+            Err(error) => return Err(error::map_error(error)),
         };
         // Nor is the row that this transaction holds.
         let Some(row) = rows.last() else {
             return Err(Error::TransactionEnded);
         };
-        let says = |column: &str| row.try_get::<i64, _>(column).map_err(code::map_error);
+        let says = |column: &str| row.try_get::<i64, _>(column).map_err(error::map_error);
         match (says("ours")?, says("whole")?) {
             (_, 1) => Ok(Written::Done),
             (1, _) => Err(Error::RecordNotWritten),
@@ -222,7 +222,7 @@ async fn look(
 ) -> Result<Look, Error> {
     match rows(conn, text).await {
         Ok(rows) => Look::at(last(rows)?),
-        Err(error) => Err(code::table_error(error, &request.table)),
+        Err(error) => Err(error::table_error(error, &request.table)),
     }
 }
 
@@ -233,20 +233,20 @@ async fn look_up_before_begin(
 ) -> Result<Option<ClaimLookup>, Error> {
     let error = match rows(conn, sql::look_up_before_begin(request)).await {
         Ok(rows) => return read_lookup(&Look::at(last(rows)?)?).map(Some),
-        Err(error) if code::is_in_transaction(&error) => return Ok(None),
+        Err(error) if error::is_in_transaction(&error) => return Ok(None),
         Err(error) => error,
     };
     // The rest of the message was not run: the isolation still waits for the next transaction, and
     // where autocommit is off one is open.
-    conn.execute(sql::END).await.map_err(code::map_error)?;
-    if code::is_locked(&error) {
+    conn.execute(sql::END).await.map_err(error::map_error)?;
+    if error::is_locked(&error) {
         return Ok(Some(refused()));
     }
-    if code::is_under_lock_tables(&error) {
+    if error::is_under_lock_tables(&error) {
         // Somebody's LOCK TABLES: beginning a transaction ends it.
         return Ok(None);
     }
-    Err(code::table_error(error, &request.table))
+    Err(error::table_error(error, &request.table))
 }
 
 /// The newest record of an identity that has one, by a locking read of that row alone.

@@ -4,7 +4,7 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::super::session::{ClaimLookup, ClaimRequest};
-use super::{code, newest, refused, row, rows, sql, verify};
+use super::{error, newest, refused, row, rows, sql, verify};
 use crate::error::Error;
 use crate::outcome::Lock;
 
@@ -18,13 +18,13 @@ pub(super) async fn insert(
             placeholder: true,
             ..claimed(request, &rows)?
         }),
-        Err(error) if code::is_conflict(&error) => found_reclaimable(conn, request, error).await,
+        Err(error) if error::is_conflict(&error) => found_reclaimable(conn, request, error).await,
         Err(error) => {
-            let error = if code::is_missing(&error) {
+            let error = if error::is_missing(&error) {
                 // A trigger's own, if the table is there.
                 Error::Database(error.into())
             } else {
-                code::table_error(error, &request.table)
+                error::table_error(error, &request.table)
             };
             Err(verify::why(conn, &request.table, error).await)
         }
@@ -40,7 +40,7 @@ pub(super) async fn found_reclaimable(
 ) -> Result<ClaimLookup, Error> {
     let found = newest(conn, request).await?;
     if found.record.is_none() {
-        return Err(code::map_error(error));
+        return Err(error::map_error(error));
     }
     Ok(found)
 }
@@ -52,7 +52,7 @@ pub(super) async fn take_row(
 ) -> Result<ClaimLookup, Error> {
     let rows = rows(conn, sql::take_row(request))
         .await
-        .map_err(|error| code::table_error(error, &request.table))?;
+        .map_err(|error| error::table_error(error, &request.table))?;
     let record = match rows.first() {
         Some(row) => row::record(row)?,
         None => None,
@@ -93,6 +93,6 @@ pub(super) async fn withdraw(
     let done = conn
         .execute(sqlx::raw_sql(AssertSqlSafe(sql::withdraw(request))))
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     Ok(done.rows_affected())
 }

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::row;
 use super::super::session::Purgeable;
-use super::{clock, code, last, rows, sql};
+use super::{clock, error, last, rows, sql};
 use crate::error::Error;
 
 /// One batch: locked rows are skipped, and leases are not touched.
@@ -46,11 +46,11 @@ pub(super) async fn leading(
         ),
     )
     .await
-    .map_err(code::map_error)?;
+    .map_err(error::map_error)?;
     let leads = match lead.first() {
         Some(row) => row
             .try_get::<Option<i64>, _>("lead")
-            .map_err(code::map_error)?
+            .map_err(error::map_error)?
             .unwrap_or(0),
         None => 0,
     };
@@ -72,7 +72,7 @@ pub(super) async fn leading(
     };
     rows(conn, format!("DO RELEASE_LOCK({name})"))
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     Ok(deleted)
 }
 
@@ -80,6 +80,6 @@ async fn run(conn: &mut MySqlConnection, table: &str, text: String) -> Result<u6
     let done = conn
         .execute(sqlx::raw_sql(AssertSqlSafe(text)))
         .await
-        .map_err(|error| code::table_error(error, table))?;
+        .map_err(|error| error::table_error(error, table))?;
     Ok(done.rows_affected())
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::super::row;
 use super::super::session::ClaimRequest;
-use super::code::map_error;
+use super::error::map_error;
 use super::unit;
 use crate::error::Error;
 use crate::record::{Record, Timestamp};

@@ -13,7 +13,7 @@ use super::super::session::{
     Session as _,
 };
 use super::placeholder::{insert, take_row};
-use super::{code, in_sync, look_up_before_begin, purge, sql};
+use super::{error, in_sync, look_up_before_begin, purge, sql};
 use crate::error::Error;
 use crate::fast_check;
 
@@ -57,10 +57,10 @@ impl Backend for MySql {
             sql::BEGIN
         };
         conn.begin_with(text).await.map_err(|error| {
-            if code::is_wrong_value(&error) {
+            if error::is_wrong_value(&error) {
                 restore_from_now_on();
             }
-            code::map_error(error)
+            error::map_error(error)
         })
     }
 
@@ -79,7 +79,7 @@ impl Backend for MySql {
         check_transaction(conn).await?;
         RollbackGuard::new(conn.begin())
             .await
-            .map_err(code::map_error)
+            .map_err(error::map_error)
     }
 
     async fn clear(conn: &mut MySqlConnection) {
@@ -125,10 +125,10 @@ impl Backend for MySql {
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
         let restores = restores(tx);
         MySqlTransactionManager::commit(tx).await.map_err(|error| {
-            if code::is_ambiguous(&error) {
+            if error::is_ambiguous(&error) {
                 CommitError::Ambiguous(error)
             } else {
-                CommitError::RolledBack(code::map_error(error))
+                CommitError::RolledBack(error::map_error(error))
             }
         })?;
         if restores {
@@ -157,11 +157,11 @@ impl Backend for MySql {
     }
 
     fn is_momentary(error: &Error) -> bool {
-        code::is_momentary(error)
+        error::is_momentary(error)
     }
 
     fn map_error(error: sqlx::Error) -> Error {
-        code::map_error(error)
+        error::map_error(error)
     }
 }
 
@@ -173,7 +173,7 @@ async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
             if in_sync::is_lost(&error) {
                 Error::StatementUnfinished(error.into())
             } else {
-                code::map_error(error)
+                error::map_error(error)
             }
         })
 }

@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::session::Migrate;
-use super::code::map_error;
+use super::error::map_error;
 use super::statement::Statement;
 use crate::error::Error;
 

@@ -59,7 +59,7 @@ use super::super::backend::{FinishOutcome, Fresh};
 use super::super::session::{
     BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
 };
-use super::{code, read_lookup, sql, unit, verify};
+use super::{error, read_lookup, sql, unit, verify};
 use crate::error::Error;
 use crate::key::hex;
 use crate::outcome::Lock;
@@ -111,14 +111,16 @@ fn fused_claim(request: &ClaimRequest) -> HeldClaim {
 
 /// Why the first message raised.
 fn fused_fallback(error: sqlx::Error) -> Result<FusedFallback, Error> {
-    match code::raised(&error).as_deref() {
+    match error::raised(&error).as_deref() {
         Some("22P02") => Ok(FusedFallback::Recorded),
         Some("22007") => Ok(FusedFallback::InFlight),
         Some("26000" | "3F000") => Ok(FusedFallback::Unprepared),
         // The transaction had begun before.
-        None => Err(code::begin_error(error)),
-        Some("25001" | "25P02") if code::is_own(&error) => Err(code::begin_error(error)),
-        Some("42704") if code::names(&error, code::IN_TRANSACTION) => Err(code::begin_error(error)),
+        None => Err(error::begin_error(error)),
+        Some("25001" | "25P02") if error::is_own(&error) => Err(error::begin_error(error)),
+        Some("42704") if error::names(&error, error::IN_TRANSACTION) => {
+            Err(error::begin_error(error))
+        }
         Some(_) => Ok(FusedFallback::Unfit),
     }
 }
@@ -133,8 +135,8 @@ pub(super) async fn look(
     identity(&mut text, request);
     text.push(')');
     let row = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
-        Err(error) if code::raised(&error).is_some() => return Ok(None),
-        row => row.map_err(code::map_error)?,
+        Err(error) if error::raised(&error).is_some() => return Ok(None),
+        row => row.map_err(error::map_error)?,
     };
     let (mut found, _) = read_lookup(&row)?;
     if found.record.is_none() {
@@ -177,22 +179,22 @@ pub(super) async fn finish<'c>(
             let error = sqlx::Error::Protocol("COMMIT was not answered".into());
             FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
-        Some(error) if code::is_ambiguous(&error) => {
+        Some(error) if error::is_ambiguous(&error) => {
             FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
-        Some(error) if written && code::may_follow_commit(&error) => {
+        Some(error) if written && error::may_follow_commit(&error) => {
             FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
         Some(error) if written => {
             unit::begin_again(&mut tx).await;
-            FinishOutcome::Refused(tx, code::commit_error(error))
+            FinishOutcome::Refused(tx, error::commit_error(error))
         }
         Some(error) if is_useless(&error) => {
             // Handed back, the connection would go on to claim and never to record: it stays armed.
             let _ = tx.rollback().await;
-            FinishOutcome::Failed(CommitError::RolledBack(code::map_error(error)))
+            FinishOutcome::Failed(CommitError::RolledBack(error::map_error(error)))
         }
-        Some(error) if code::is_our_conflict(&error, &claim.request.table) => {
+        Some(error) if error::is_our_conflict(&error, &claim.request.table) => {
             FinishOutcome::Conflict(tx)
         }
         Some(error) => FinishOutcome::Refused(tx, refusal(error, &claim.request.table)),
@@ -202,23 +204,23 @@ pub(super) async fn finish<'c>(
 /// Whether the record's statement is gone from this connection, or the table does not bear it any more
 /// (a rule): the claim's is still there, and would not tell.
 fn is_useless(error: &sqlx::Error) -> bool {
-    matches!(code::raised(error).as_deref(), Some("26000" | "0A000"))
+    matches!(error::raised(error).as_deref(), Some("26000" | "0A000"))
 }
 
 /// Why the record was not written.
 fn refusal(error: sqlx::Error, table: &str) -> Error {
-    if code::raised(&error).as_deref() == Some("42704") {
-        if code::names(&error, code::CLAIM_GONE) {
+    if error::raised(&error).as_deref() == Some("42704") {
+        if error::names(&error, error::CLAIM_GONE) {
             return Error::TransactionEnded;
         }
-        if code::names(&error, code::TABLE_MOVED) {
-            return code::moved(table);
+        if error::names(&error, error::TABLE_MOVED) {
+            return error::moved(table);
         }
-        if code::names(&error, code::NOT_WRITTEN) {
+        if error::names(&error, error::NOT_WRITTEN) {
             return Error::RecordNotWritten;
         }
     }
-    code::write_error(error, table, "INSERT")
+    error::write_error(error, table, "INSERT")
 }
 
 fn finish_text(claim: &HeldClaim, record: &NewRecord<'_>, body_writes: BodyWrites) -> String {
@@ -281,7 +283,7 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
     if conn.cached_statements_size() > 0 {
         conn.clear_cached_statements()
             .await
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
     }
     let names = Names::of(table);
     let text = format!(
@@ -289,11 +291,11 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
          ARRAY(SELECT name FROM pg_prepared_statements WHERE name LIKE 'idem%')::text"
     );
     let known = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
-        Err(error) if code::raised(&error).is_some() => return Ok(()),
-        known => known.map_err(code::map_error)?,
+        Err(error) if error::raised(&error).is_some() => return Ok(()),
+        known => known.map_err(error::map_error)?,
     };
-    let table_oid: i64 = known.try_get(0).map_err(code::map_error)?;
-    let known: &str = known.try_get(1).map_err(code::map_error)?;
+    let table_oid: i64 = known.try_get(0).map_err(error::map_error)?;
+    let known: &str = known.try_get(1).map_err(error::map_error)?;
     let mut text = String::new();
     for (name, statement) in names.statements(table) {
         if !known.contains(name) {
@@ -301,7 +303,7 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
         }
     }
     match conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await {
-        Err(error) if code::raised(&error).is_none() => return Err(code::map_error(error)),
+        Err(error) if error::raised(&error).is_none() => return Err(error::map_error(error)),
         _ => {}
     }
     verify::table(conn, table, table_oid).await

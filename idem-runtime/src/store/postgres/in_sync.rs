@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
 use uuid::Uuid;
 
-use super::code;
+use super::error;
 
 /// Asks for a random word and says whether it comes back. Sends nothing that changes anything.
 ///
@@ -28,7 +28,7 @@ pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
         if is_lost(&error) {
             return Err(error);
         }
-        if code::raised(&error).as_deref() == Some("25P02") && is_refused_by_name(conn).await? {
+        if error::raised(&error).as_deref() == Some("25P02") && is_refused_by_name(conn).await? {
             return Ok(true);
         }
     }
@@ -45,13 +45,13 @@ async fn is_refused_by_name(conn: &mut PgConnection) -> Result<bool, Error> {
     match conn.execute(sqlx::raw_sql(asked)).await {
         Ok(_) => Ok(false),
         Err(error) if is_lost(&error) => Err(error),
-        Err(error) => Ok(code::names(&error, &word)),
+        Err(error) => Ok(error::names(&error, &word)),
     }
 }
 
 /// Whether the link is gone; not, whether the driver has not understood an answer.
 fn is_lost(error: &Error) -> bool {
-    code::is_ambiguous(error) && !matches!(error, Error::Protocol(_))
+    error::is_ambiguous(error) && !matches!(error, Error::Protocol(_))
 }
 
 /// Ends the session, where the connection is another's to close: whoever uses it next learns that it is

@@ -13,7 +13,7 @@ use super::super::lease::{
 use super::super::session::{ClaimRequest, CommitError, NewRecord};
 use super::statement::Statement;
 use super::unit::lock_answer;
-use super::{code, keeps_statements, look, row, sql};
+use super::{error, keeps_statements, look, row, sql};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::Change;
@@ -96,7 +96,7 @@ impl LeaseSession for PgConnection {
         let rows = statement
             .fetch_all(self)
             .await
-            .map_err(|error| code::table_error(error, page.table, "SELECT"))?;
+            .map_err(|error| error::table_error(error, page.table, "SELECT"))?;
         let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
@@ -119,7 +119,7 @@ impl LeaseSession for PgConnection {
             .await;
         let found: i64 = row
             .and_then(|row| row.try_get("found"))
-            .map_err(|error| code::table_error(error, table, "SELECT"))?;
+            .map_err(|error| error::table_error(error, table, "SELECT"))?;
         Ok(found.unsigned_abs())
     }
 }
@@ -181,8 +181,8 @@ impl LeaseStatements for PgConnection {
             Ok(done) if done.rows_affected() == 1 => Ok(true),
             Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_our_conflict(&error, table) => Ok(false),
-            Err(error) => Err(code::table_error(error, table, "SELECT, INSERT, UPDATE")),
+            Err(error) if error::is_our_conflict(&error, table) => Ok(false),
+            Err(error) => Err(error::table_error(error, table, "SELECT, INSERT, UPDATE")),
         }
     }
 
@@ -227,7 +227,7 @@ impl LeaseStatements for PgConnection {
         let done = query
             .execute(self)
             .await
-            .map_err(|error| code::table_error(error, &request.table, "SELECT, UPDATE"))?;
+            .map_err(|error| error::table_error(error, &request.table, "SELECT, UPDATE"))?;
         Ok(done.rows_affected() == 1)
     }
 }
@@ -275,11 +275,11 @@ async fn ids(
 ) -> Result<HashSet<AttemptId>, Error> {
     // Of as many values as there are leases: not one to keep prepared.
     let rows = Statement::new(statement, false).fetch_all(tx).await;
-    rows.map_err(|error| code::table_error(error, table, "SELECT, UPDATE"))?
+    rows.map_err(|error| error::table_error(error, table, "SELECT, UPDATE"))?
         .iter()
         .map(|row| row.try_get("attempt_id").map(AttemptId::from_uuid))
         .collect::<Result<_, _>>()
-        .map_err(code::map_error)
+        .map_err(error::map_error)
 }
 
 async fn lapse(
@@ -304,7 +304,7 @@ async fn lapse(
         .bind(overdue.becomes.as_uuid())
         .execute(&mut tx)
         .await
-        .map_err(|error| code::table_error(error, table, "SELECT, UPDATE"));
+        .map_err(|error| error::table_error(error, table, "SELECT, UPDATE"));
     end(tx, done.map(|done| (done.rows_affected(), true))).await
 }
 
@@ -320,7 +320,7 @@ fn check(conn: &PgConnection) -> Result<(), CommitError> {
 /// A batch that failed behind its BEGIN has begun: that is taken back.
 async fn not_begun(conn: &mut PgConnection, error: sqlx::Error) -> CommitError {
     Postgres::clear(conn).await;
-    CommitError::RolledBack(code::begin_error(error))
+    CommitError::RolledBack(error::begin_error(error))
 }
 
 /// COMMIT where something was written, and ROLLBACK where nothing was.
@@ -343,5 +343,5 @@ async fn end<T>(
 }
 
 fn rolled_back(error: sqlx::Error) -> CommitError {
-    CommitError::RolledBack(code::map_error(error))
+    CommitError::RolledBack(error::map_error(error))
 }

@@ -8,8 +8,8 @@
 //! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim;
 //! an INSERT that does not find its own attempt there writes nothing.
 
-mod code;
 mod create;
+mod error;
 mod fused;
 mod in_sync;
 mod lease;
@@ -50,7 +50,7 @@ impl Session for PgConnection {
             .fetch_one(&mut *self)
             .await
             .and_then(|row| row.try_get(0))
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
         let (mut found, claims) = look(self, request).await?;
         found.lock = match answer.as_str() {
             "nested" => Lock::Nested,
@@ -134,19 +134,19 @@ impl Session for PgConnection {
         let written = rows.and_then(|rows| match &*rows {
             [] => Ok(false),
             [row] if row.try_get(0).ok() == Some(request.attempt_id.as_uuid()) => Ok(true),
-            _ => Err(code::out_of_sync()),
+            _ => Err(error::out_of_sync()),
         });
         match written {
             Ok(true) => Ok(Written::Done),
             Ok(false) => self.why_no_row(claim, record).await,
-            Err(error) if code::is_our_conflict(&error, &request.table) => Ok(Written::Conflict),
+            Err(error) if error::is_our_conflict(&error, &request.table) => Ok(Written::Conflict),
             Err(error) => {
                 let privilege = if replaces {
                     "SELECT, INSERT, UPDATE"
                 } else {
                     "INSERT"
                 };
-                match code::write_error(error, &request.table, privilege) {
+                match error::write_error(error, &request.table, privilege) {
                     // What is refused so is refused before the witness is asked.
                     Error::TableMoved { .. } | Error::PermissionDenied { .. }
                         if !self.is_aborted().await =>
@@ -167,7 +167,7 @@ impl Session for PgConnection {
             .fetch_one(self)
             .await
             .and_then(|row| row.try_get(0))
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
         if was_held {
             Ok(())
         } else {
@@ -195,7 +195,7 @@ impl Own for PgConnection {
     async fn execute_own(&mut self, statement: String) -> Result<(), Error> {
         self.execute(AssertSqlSafe(statement))
             .await
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
         Ok(())
     }
 
@@ -217,12 +217,12 @@ impl Own for PgConnection {
             .bind(claim.table_oid)
             .fetch_one(self)
             .await
-            .map_err(|error| code::write_error(error, table, "INSERT"))?;
-        let ours: bool = row.try_get(0).map_err(code::map_error)?;
-        let in_place: bool = row.try_get(1).map_err(code::map_error)?;
+            .map_err(|error| error::write_error(error, table, "INSERT"))?;
+        let ours: bool = row.try_get(0).map_err(error::map_error)?;
+        let in_place: bool = row.try_get(1).map_err(error::map_error)?;
         match (ours, in_place, record.replaces) {
             (false, ..) => Err(Error::TransactionEnded),
-            (true, false, _) => Err(code::moved(table)),
+            (true, false, _) => Err(error::moved(table)),
             (true, true, Some(_)) => Ok(Written::Conflict),
             (true, true, None) => Err(Error::RecordNotWritten),
         }
@@ -268,15 +268,15 @@ async fn look_once(
         .bind(request.identity.key().as_str())
         .fetch_one(conn)
         .await
-        .map_err(|error| code::table_error(error, &request.table, "SELECT"))?;
+        .map_err(|error| error::table_error(error, &request.table, "SELECT"))?;
     read_lookup(&row)
 }
 
 /// What a look-up's row shows, and the claims held in its transaction.
 fn read_lookup(row: &PgRow) -> Result<(ClaimLookup, String), Error> {
-    let table_oid: i64 = row.try_get("table_oid").map_err(code::map_error)?;
-    let verified: &str = row.try_get("verified").map_err(code::map_error)?;
-    let isolation: &str = row.try_get("isolation").map_err(code::map_error)?;
+    let table_oid: i64 = row.try_get("table_oid").map_err(error::map_error)?;
+    let verified: &str = row.try_get("verified").map_err(error::map_error)?;
+    let isolation: &str = row.try_get("isolation").map_err(error::map_error)?;
     let found = ClaimLookup {
         record: row::record(row, row::text)?,
         lock: Lock::NotAsked,
@@ -288,5 +288,5 @@ fn read_lookup(row: &PgRow) -> Result<(ClaimLookup, String), Error> {
         running: None,
         database_path: None,
     };
-    Ok((found, row.try_get("held").map_err(code::map_error)?))
+    Ok((found, row.try_get("held").map_err(error::map_error)?))
 }

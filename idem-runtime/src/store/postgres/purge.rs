@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
 use super::super::session::Purgeable;
-use super::code;
+use super::error;
 use super::statement::Statement;
 use crate::error::Error;
 
@@ -57,7 +57,7 @@ pub(super) async fn leading(
     purgeable: Purgeable,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(code::map_error)?;
+    let mut tx = conn.begin_with(BEGIN).await.map_err(error::map_error)?;
     // Two numbers ("idem" in ASCII, and the table's): a space apart from that of one number, where
     // identities are.
     let lead =
@@ -72,15 +72,15 @@ pub(super) async fn leading(
     } else {
         None
     };
-    tx.commit().await.map_err(code::map_error)?;
+    tx.commit().await.map_err(error::map_error)?;
     Ok(deleted)
 }
 
 fn map_error(table: &str, error: sqlx::Error) -> Error {
-    if code::raised(&error).as_deref() == Some("25001") {
+    if error::raised(&error).as_deref() == Some("25001") {
         // A transaction that sqlx does not know of has read as READ ONLY.
         Error::ReadOnly(error.into())
     } else {
-        code::table_error(error, table, "SELECT, UPDATE, DELETE")
+        error::table_error(error, table, "SELECT, UPDATE, DELETE")
     }
 }

@@ -9,7 +9,7 @@ use sqlx::{Row as _, ValueRef as _};
 
 use super::super::row;
 pub(super) use super::super::row::timestamp;
-use super::code;
+use super::error;
 use crate::error::Error;
 use crate::key::hex;
 use crate::record::Record;
@@ -30,7 +30,7 @@ pub(super) fn text(row: &PgRow, column: &str) -> Result<String, Error> {
 
 /// A column of bytes; `None` if it is null.
 pub(super) fn bytes(row: &PgRow, column: &str) -> Result<Option<Vec<u8>>, Error> {
-    let value = row.try_get_raw(column).map_err(code::map_error)?;
+    let value = row.try_get_raw(column).map_err(error::map_error)?;
     if value.is_null() {
         return Ok(None);
     }

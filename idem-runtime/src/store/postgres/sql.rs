@@ -4,7 +4,7 @@
 
 use super::super::lease::{Due, condition};
 use super::super::session::{ClaimRequest, FusedFallback};
-use super::code::{CLAIM_GONE, IN_TRANSACTION};
+use super::error::{CLAIM_GONE, IN_TRANSACTION};
 use super::statement::Value as _;
 use crate::fast_check;
 use crate::outcome::Change;

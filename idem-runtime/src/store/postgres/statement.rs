@@ -12,7 +12,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::code;
+use super::error;
 use crate::key::hex;
 
 /// `$1` and on are the values, in the order in which they are bound.
@@ -100,7 +100,7 @@ enum Ready {
 /// prepared anew when it is next asked for. Otherwise every later call here would fail alike.
 async fn forget_dead<T>(conn: &mut PgConnection, answer: Result<T, Error>) -> Result<T, Error> {
     if let Err(error) = &answer
-        && code::is_dead_statement(error)
+        && error::is_dead_statement(error)
     {
         // A link that fails here fails whoever uses it next.
         let _ = conn.clear_cached_statements().await;

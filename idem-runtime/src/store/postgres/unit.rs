@@ -10,7 +10,7 @@ use super::super::session::{
     BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
     PoolTraits, Purgeable, Session as _,
 };
-use super::{code, fused, in_sync, look, pool_traits, purge, sql};
+use super::{error, fused, in_sync, look, pool_traits, purge, sql};
 use crate::error::Error;
 use crate::outcome::Lock;
 
@@ -49,7 +49,7 @@ impl Backend for Postgres {
         let mut tx = conn
             .begin_with(AssertSqlSafe(sql::begin(request)))
             .await
-            .map_err(code::begin_error)?;
+            .map_err(error::begin_error)?;
         let found = look(&mut tx, request)
             .await
             .and_then(|(mut found, claims)| {
@@ -62,7 +62,7 @@ impl Backend for Postgres {
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
         conn.begin_with(AssertSqlSafe(sql::begin_plain()))
             .await
-            .map_err(code::begin_error)
+            .map_err(error::begin_error)
     }
 
     async fn join<'c>(
@@ -77,7 +77,7 @@ impl Backend for Postgres {
     async fn join_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
         RollbackGuard::new(conn.begin())
             .await
-            .map_err(code::map_error)
+            .map_err(error::map_error)
     }
 
     async fn clear(conn: &mut PgConnection) {
@@ -105,11 +105,11 @@ impl Backend for Postgres {
         // either.
         tx.execute("SAVEPOINT idem_end")
             .await
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
         match in_sync::is_in_sync(tx).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(code::map_error(code::out_of_sync())),
-            Err(error) => Err(code::map_error(error)),
+            Ok(false) => Err(error::map_error(error::out_of_sync())),
+            Err(error) => Err(error::map_error(error)),
         }
     }
 
@@ -138,11 +138,11 @@ impl Backend for Postgres {
         let Err(error) = PgTransactionManager::commit(tx).await else {
             return Ok(());
         };
-        if code::is_ambiguous(&error) {
+        if error::is_ambiguous(&error) {
             return Err(CommitError::Ambiguous(error));
         }
         begin_again(tx).await;
-        Err(CommitError::RolledBack(code::commit_error(error)))
+        Err(CommitError::RolledBack(error::commit_error(error)))
     }
 
     async fn sweep(
@@ -160,11 +160,11 @@ impl Backend for Postgres {
     }
 
     fn may_be_conflict(error: &Error) -> bool {
-        matches!(error, Error::Database(error) if code::may_be_our_conflict(error.as_sqlx()))
+        matches!(error, Error::Database(error) if error::may_be_our_conflict(error.as_sqlx()))
     }
 
     fn map_error(error: sqlx::Error) -> Error {
-        code::map_error(error)
+        error::map_error(error)
     }
 }
 

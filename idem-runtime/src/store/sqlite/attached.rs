@@ -18,7 +18,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
-use super::code;
+use super::error;
 use crate::error::{Error, SchemaFault};
 
 /// A file beside the main one.
@@ -40,17 +40,17 @@ pub(super) async fn list(conn: &mut SqliteConnection) -> Result<Vec<Attached>, E
     )
     .fetch_all(conn)
     .await
-    .map_err(code::map_error)?;
+    .map_err(error::map_error)?;
     let mut main = false;
     let mut attached = Vec::new();
     for row in rows {
-        let file: String = row.try_get("file").map_err(code::map_error)?;
-        let journaled: bool = row.try_get("journaled").map_err(code::map_error)?;
-        if row.try_get::<i64, _>("seq").map_err(code::map_error)? == 0 {
+        let file: String = row.try_get("file").map_err(error::map_error)?;
+        let journaled: bool = row.try_get("journaled").map_err(error::map_error)?;
+        if row.try_get::<i64, _>("seq").map_err(error::map_error)? == 0 {
             main = journaled && !file.is_empty();
         } else if !file.is_empty() {
             attached.push(Attached {
-                name: row.try_get("name").map_err(code::map_error)?,
+                name: row.try_get("name").map_err(error::map_error)?,
                 file,
                 is_one: main && journaled,
             });
@@ -105,20 +105,20 @@ async fn takes_write_lock(conn: &mut SqliteConnection, file: &Attached) -> Resul
     let version: i64 = sqlx::query_scalar(AssertSqlSafe(pragma.clone()))
         .fetch_one(&mut *conn)
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     let wait: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
         .fetch_one(&mut *conn)
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     let write = format!("PRAGMA busy_timeout = 0; {pragma} = {version}");
     let written = conn.execute(sqlx::raw_sql(AssertSqlSafe(write))).await;
     let restore = format!("PRAGMA busy_timeout = {wait}");
     conn.execute(sqlx::raw_sql(AssertSqlSafe(restore)))
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     match written {
         Ok(_) => Ok(true),
-        Err(error) if code::is_busy(&error) || code::is_read_only(&error) => Ok(false),
-        Err(error) => Err(code::map_error(error)),
+        Err(error) if error::is_busy(&error) || error::is_read_only(&error) => Ok(false),
+        Err(error) => Err(error::map_error(error)),
     }
 }

@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 use super::super::session::Migrate;
-use super::code::{begin_error, map_error};
+use super::error::{begin_error, map_error};
 use super::verify::definition;
 use crate::error::Error;
 

@@ -3,7 +3,7 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use super::code;
+use super::error;
 use super::sql::parts;
 use crate::error::Error;
 
@@ -20,13 +20,13 @@ pub(super) async fn make_durable(
     let level: i64 = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA {schema}.synchronous")))
         .fetch_one(&mut *conn)
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     if level >= FULL {
         return Ok(None);
     }
     // It fails plainly inside a transaction, and the driver need not know of one.
     let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {FULL}"));
-    conn.execute(statement).await.map_err(code::begin_error)?;
+    conn.execute(statement).await.map_err(error::begin_error)?;
     Ok(Some(level))
 }
 

@@ -11,7 +11,7 @@ use super::super::lease::{
 use super::super::session::{ClaimRequest, CommitError, NewRecord};
 use super::durable::{make_durable, restore};
 use super::sql::{NOW, full};
-use super::{code, found_reclaimable, look_as_writer, row, sql, wrong_or};
+use super::{error, found_reclaimable, look_as_writer, row, sql, wrong_or};
 use crate::error::Error;
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::outcome::{Change, Lock};
@@ -107,8 +107,8 @@ impl LeaseSession for SqliteConnection {
         for row in rows {
             if let Some(record) = row::record(&row, row::text)? {
                 listed.push(UnknownRecord {
-                    scope: row.try_get("scope").map_err(code::map_error)?,
-                    key: row.try_get("key").map_err(code::map_error)?,
+                    scope: row.try_get("scope").map_err(error::map_error)?,
+                    key: row.try_get("key").map_err(error::map_error)?,
                     record,
                 });
             }
@@ -187,12 +187,12 @@ impl LeaseStatements for SqliteConnection {
             Ok(done) if done.rows_affected() == 1 => Ok(true),
             Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+            Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
                 found_reclaimable(self, request, error)
                     .await
                     .map(|()| false)
             }
-            Err(error) => Err(code::map_error(error)),
+            Err(error) => Err(error::map_error(error)),
         }
     }
 
@@ -315,7 +315,7 @@ async fn extend_some(
     rows.iter()
         .map(id)
         .collect::<Result<_, _>>()
-        .map_err(code::map_error)
+        .map_err(error::map_error)
 }
 
 async fn lapse(conn: &mut SqliteConnection, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
@@ -354,7 +354,7 @@ fn check(conn: &SqliteConnection) -> Result<(), CommitError> {
 async fn begin(conn: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, CommitError> {
     conn.begin_with("BEGIN IMMEDIATE")
         .await
-        .map_err(|error| CommitError::RolledBack(code::begin_error(error)))
+        .map_err(|error| CommitError::RolledBack(error::begin_error(error)))
 }
 
 /// COMMIT where something was written, and ROLLBACK where nothing was.
@@ -365,7 +365,7 @@ async fn end<T>(
     match done {
         Ok((answer, true)) => Sqlite::commit(tx).await.map(|()| answer),
         Ok((answer, false)) => {
-            let rolled = tx.rollback().await.map_err(code::map_error);
+            let rolled = tx.rollback().await.map_err(error::map_error);
             rolled.map(|()| answer).map_err(rolled_back)
         }
         Err(error) => {

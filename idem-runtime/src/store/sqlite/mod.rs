@@ -15,9 +15,9 @@
 //! name is not in the way.
 
 mod attached;
-mod code;
 mod create;
 mod durable;
+mod error;
 mod lease;
 pub(crate) mod sql;
 mod unit;
@@ -84,7 +84,7 @@ impl Session for SqliteConnection {
         let statement = format!("SAVEPOINT {}", claim.request.savepoint_name());
         self.execute(AssertSqlSafe(statement))
             .await
-            .map_err(code::map_error)?;
+            .map_err(error::map_error)?;
         Ok(())
     }
 
@@ -98,12 +98,12 @@ impl Session for SqliteConnection {
             let statement = format!("ROLLBACK TO SAVEPOINT {savepoint}");
             self.execute(AssertSqlSafe(statement))
                 .await
-                .map_err(code::savepoint_error)?;
+                .map_err(error::savepoint_error)?;
         }
         let statement = format!("RELEASE SAVEPOINT {savepoint}");
         self.execute(AssertSqlSafe(statement))
             .await
-            .map_err(code::savepoint_error)?;
+            .map_err(error::savepoint_error)?;
         Ok(())
     }
 
@@ -118,12 +118,12 @@ impl Session for SqliteConnection {
             Ok(1) => Ok(Written::Done),
             Ok(_) if record.replaces.is_some() => Ok(Written::Conflict),
             Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if code::is_conflict(&error) && record.replaces.is_none() => {
+            Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
                 found_reclaimable(self, &claim.request, error)
                     .await
                     .map(|()| Written::Conflict)
             }
-            Err(error) => Err(code::map_error(error)),
+            Err(error) => Err(error::map_error(error)),
         }
     }
 
@@ -188,7 +188,7 @@ async fn enter(
     let runner = conn
         .lock_handle()
         .await
-        .map_err(code::map_error)?
+        .map_err(error::map_error)?
         .as_raw_handle()
         .addr()
         .get();
@@ -212,14 +212,14 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     let databases = conn
         .fetch_all("PRAGMA database_list")
         .await
-        .map_err(code::map_error)?;
+        .map_err(error::map_error)?;
     for database in databases {
         if database
             .try_get::<&str, _>("name")
-            .map_err(code::map_error)?
+            .map_err(error::map_error)?
             == schema
         {
-            let file: String = database.try_get("file").map_err(code::map_error)?;
+            let file: String = database.try_get("file").map_err(error::map_error)?;
             return Ok(Some(file).filter(|file| !file.is_empty()));
         }
     }
@@ -237,8 +237,8 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     // Raw, so that it is prepared each time: it is then that SQLite refuses it.
     match conn.execute(sqlx::raw_sql(IS_IN_TRANSACTION)).await {
         Ok(_) => Ok(false),
-        Err(error) if code::is_plain_error(&error) => Ok(true),
-        Err(error) => Err(code::map_error(error)),
+        Err(error) if error::is_plain_error(&error) => Ok(true),
+        Err(error) => Err(error::map_error(error)),
     }
 }
 
@@ -265,17 +265,17 @@ async fn found_reclaimable(
     if look(conn, request).await?.record.is_some() {
         Ok(())
     } else {
-        Err(code::map_error(error))
+        Err(error::map_error(error))
     }
 }
 
 /// An error of a statement on the table: what is wrong with the table, if the statement is, or what
 /// its code says.
 async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
-    if code::is_plain_error(&error) {
+    if error::is_plain_error(&error) {
         verify::why(conn, table, error).await
     } else {
-        code::map_error(error)
+        error::map_error(error)
     }
 }
 
@@ -291,12 +291,12 @@ async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<Cla
         Ok(row) => row,
         Err(error) => return Err(wrong_or(conn, &request.table, error).await),
     };
-    if row.try_get::<bool, _>("dirty").map_err(code::map_error)? {
+    if row.try_get::<bool, _>("dirty").map_err(error::map_error)? {
         // What was seen may be a rival's and never be committed.
         return Err(SchemaFault::ReadUncommitted.into());
     }
-    let file: String = row.try_get("file").map_err(code::map_error)?;
-    let definition: String = row.try_get("definition").map_err(code::map_error)?;
+    let file: String = row.try_get("file").map_err(error::map_error)?;
+    let definition: String = row.try_get("definition").map_err(error::map_error)?;
     Ok(ClaimLookup {
         record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
@@ -306,7 +306,7 @@ async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<Cla
         verified: verify::is_known(&request.table, &definition)
             && verify::is_undone(
                 &row.try_get::<String, _>("journal")
-                    .map_err(code::map_error)?,
+                    .map_err(error::map_error)?,
                 &file,
             ),
         placeholder: false,

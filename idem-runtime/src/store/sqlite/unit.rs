@@ -12,7 +12,7 @@ use super::super::backend::{Backend, Opened};
 use super::super::session::{
     ClaimLookup, ClaimRequest, CommitError, PoolTraits, Purgeable, Session as _,
 };
-use super::{code, enter, look, look_as_writer};
+use super::{enter, error, look, look_as_writer};
 use crate::error::{DatabaseError, Error, SchemaFault};
 use crate::outcome::Lock;
 
@@ -62,7 +62,7 @@ impl Backend for Sqlite {
     ) -> Result<Opened<'c, Self>, Error> {
         // Not IMMEDIATE, which takes the write lock of every file attached as well: nobody could tell
         // afterwards which of them was written.
-        let mut tx = conn.begin_with("BEGIN").await.map_err(code::begin_error)?;
+        let mut tx = conn.begin_with("BEGIN").await.map_err(error::begin_error)?;
         let found = look_as_writer(&mut tx, request)
             .await
             .map(|found| ClaimLookup {
@@ -75,7 +75,7 @@ impl Backend for Sqlite {
     async fn open_plain(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
         conn.begin_with("BEGIN IMMEDIATE")
             .await
-            .map_err(code::begin_error)
+            .map_err(error::begin_error)
     }
 
     async fn join<'c>(
@@ -92,12 +92,12 @@ impl Backend for Sqlite {
         // and what that rolls back is the caller's transaction, whose COMMIT then succeeds with
         // nothing. So once asked for, this savepoint is waited for without giving way; it takes no
         // lock, and the ping has emptied the queue before it.
-        conn.ping().await.map_err(code::map_error)?;
+        conn.ping().await.map_err(error::map_error)?;
         let mut begin = pin!(conn.begin());
         poll_fn(|context| {
             loop {
                 if let Poll::Ready(begun) = begin.as_mut().poll(context) {
-                    return Poll::Ready(begun.map_err(code::savepoint_error));
+                    return Poll::Ready(begun.map_err(error::savepoint_error));
                 }
                 std::thread::yield_now();
             }
@@ -133,11 +133,11 @@ impl Backend for Sqlite {
         // Readers (rollback journal) are waited for by the driver's busy handler. The driver's COMMIT
         // alone keeps its count of transactions right wherever this future is dropped.
         SqliteTransactionManager::commit(tx).await.map_err(|error| {
-            let refusal: fn(DatabaseError) -> Error = if code::is_busy(&error) {
+            let refusal: fn(DatabaseError) -> Error = if error::is_busy(&error) {
                 Error::Busy
-            } else if code::is_constraint(&error) {
+            } else if error::is_constraint(&error) {
                 Error::CommitFailed
-            } else if code::is_plain_error(&error) {
+            } else if error::is_plain_error(&error) {
                 return CommitError::RolledBack(Error::TransactionEnded);
             } else {
                 return CommitError::Ambiguous(error);
@@ -161,11 +161,11 @@ impl Backend for Sqlite {
     }
 
     fn is_momentary(error: &Error) -> bool {
-        matches!(error, Error::Busy(error) if error.code().is_some_and(|code| code::is_shared_cache_lock(&code)))
+        matches!(error, Error::Busy(error) if error.code().is_some_and(|code| error::is_shared_cache_lock(&code)))
     }
 
     fn map_error(error: sqlx::Error) -> Error {
-        code::map_error(error)
+        error::map_error(error)
     }
 }
 

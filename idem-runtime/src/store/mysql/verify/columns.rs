@@ -4,7 +4,7 @@ use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
 use super::super::sql::SELECT;
-use super::super::{code, rows};
+use super::super::{error, rows};
 use super::{TABLE, is_it, said};
 use crate::error::{Error, SchemaFault};
 
@@ -114,7 +114,7 @@ struct ColumnRow {
 
 impl ColumnRow {
     fn read(row: &MySqlRow) -> Result<Self, Error> {
-        let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::map_error);
+        let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(error::map_error);
         Ok(Self {
             name: said(row, "name").to_ascii_lowercase(),
             kind: said(row, "kind").to_ascii_lowercase(),
@@ -141,7 +141,7 @@ pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(),
          FROM information_schema.columns WHERE {} ORDER BY ordinal_position LIMIT 5000",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
     let found: Vec<_> = rows.iter().map(ColumnRow::read).collect::<Result<_, _>>()?;
     let fault = |column: &str, fault, fix: String| {
         Err(SchemaFault::Column {

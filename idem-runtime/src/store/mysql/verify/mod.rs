@@ -8,7 +8,7 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 
 pub(super) use self::known::{database_path, is_known, text};
 use super::sql::SELECT;
-use super::{code, rows, sql};
+use super::{error, rows, sql};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
 /// `database_path` is where the table was seen, if it was.
@@ -23,7 +23,7 @@ pub(super) async fn table(
     };
     let shown = rows(conn, statement)
         .await
-        .map_err(|error| code::table_error(error, table))?;
+        .map_err(|error| error::table_error(error, table))?;
     let text = shown.first().map(text).unwrap_or_default();
     let asked = shown.last().map(known::database_path).unwrap_or_default();
     let database_path = database_path.unwrap_or(&asked);
@@ -59,12 +59,12 @@ async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
          FROM information_schema.tables WHERE {} LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
     let Some(row) = rows.first() else {
         let table = table.to_owned();
         return Err(SchemaFault::TableMissing { table }.into());
     };
-    let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(code::map_error);
+    let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(error::map_error);
     let (found, fix) = if says("base")? == 0 {
         (
             "not an ordinary table",
@@ -94,9 +94,9 @@ async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
          FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
     let says = |fact: &str| match rows.first() {
-        Some(row) => row.try_get::<i64, _>(fact).map_err(code::map_error),
+        Some(row) => row.try_get::<i64, _>(fact).map_err(error::map_error),
         None => Ok(0),
     };
     let parts = says("parts")?;
@@ -118,7 +118,7 @@ async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Erro
          AND extra LIKE '%auto_increment%' LIMIT 1",
         is_it(TABLE, table)
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
     let unique = |row| format!("ADD UNIQUE KEY (`{}`), ", said(row, "name"));
     Ok(rows.first().map(unique).unwrap_or_default())
 }
@@ -152,8 +152,8 @@ async fn triggers_that_run(
         quoted("trigger_name"),
         is_it(["event_object_schema", "event_object_table"], table)
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
-    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(code::map_error);
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(error::map_error);
     let named = |row| Ok((text(row, "name")?, text(row, "fix")?));
     rows.iter().map(named).collect()
 }
@@ -175,12 +175,12 @@ pub(super) async fn findings(
          WHERE t.table_schema IN (DATABASE(){of_records}) AND t.table_type <> 'VIEW' \
          AND coalesce(e.transactions, 'NO') <> 'YES' ORDER BY 1 LIMIT 100"
     );
-    let rows = rows(conn, text).await.map_err(code::map_error)?;
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
     let mut findings = Vec::with_capacity(rows.len());
     for row in rows {
         findings.push(SchemaFinding::NotTransactional {
-            table: row.try_get_unchecked("name").map_err(code::map_error)?,
-            engine: row.try_get_unchecked("engine").map_err(code::map_error)?,
+            table: row.try_get_unchecked("name").map_err(error::map_error)?,
+            engine: row.try_get_unchecked("engine").map_err(error::map_error)?,
         });
     }
     for (trigger, fix) in triggers_that_run(conn, table, "AFTER").await? {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::super::super::bounded::Bounded;
-use super::super::{code, sql};
+use super::super::{error, sql};
 use crate::fingerprint::FINGERPRINT_VERSION;
 use crate::key::hex;
 use crate::record::{CODEC_JSON, Status};
@@ -100,7 +100,7 @@ fn record(table: &str) -> String {
         text(3),
         text(4),
         text(5),
-        code::TABLE_MOVED,
-        code::NOT_WRITTEN,
+        error::TABLE_MOVED,
+        error::NOT_WRITTEN,
     )
 }

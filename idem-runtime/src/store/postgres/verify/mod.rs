@@ -5,7 +5,7 @@ mod sql;
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
-use super::code::map_error;
+use super::error::map_error;
 use super::statement::Statement;
 use crate::error::{Error, SchemaFault, SchemaFinding};
 

@@ -3,7 +3,7 @@
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::super::code::map_error;
+use super::super::error::map_error;
 use super::super::sql::parts;
 use super::anew;
 use crate::error::{Error, SchemaFault};

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::super::bounded::Bounded;
-use super::code::map_error;
+use super::error::map_error;
 use super::sql::{self, is_main, is_temporary, parts};
 use crate::error::{Error, SchemaFault, SchemaFinding};
 
