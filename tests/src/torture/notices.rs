@@ -24,7 +24,7 @@ const FULL: Duration = Duration::from_millis(1_500);
 
 /// The length of a lease that can be lost for want of a connection only: a busy machine sends some of its
 /// heartbeats in time.
-pub const LEASE: Duration = Duration::from_secs(6);
+pub const LEASE: Duration = Duration::from_secs(12);
 
 /// What happens to a key whose lease has lapsed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]

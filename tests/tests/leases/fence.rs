@@ -122,7 +122,7 @@ pub(crate) async fn a_sign_of_life_asked_for_is_given_at_once<H: LeaseDatabase>(
 
 pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H: LeaseDatabase>() {
     const BRIEF: LeasedOperation =
-        Operation::new("mail", "brief").lease(Duration::from_secs(4), OnLapse::Unknown);
+        Operation::new("mail", "brief").lease(Duration::from_secs(12), OnLapse::Unknown);
     let (database, key, desk) = (H::open().await, fresh_key(), Desk::new(&[Then::Wait]));
     let (pool, there, by) = (database.pool(), desk.clone(), key.clone());
     let run: Call = tokio::spawn(async move {

@@ -17,7 +17,7 @@ use crate::database::{LeaseDatabase, MySql, Postgres};
 use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
 
 /// Long enough that a busy machine sends each heartbeat in time, at each third of it.
-const LEASE: Duration = Duration::from_secs(6);
+const LEASE: Duration = Duration::from_secs(12);
 const BRIEF: LeasedOperation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
 
 /// Longer than one lease: without heartbeats it would lapse.
