@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sign_of_life_that_comes_late_and_succeeds_makes_the_lease_the_attempts_again() {
+    async fn a_heartbeat_that_comes_late_and_succeeds_makes_the_lease_the_attempts_again() {
         let late = attempt(Instant::now());
         assert!(late.is_lost());
         let (now, hour) = (Instant::now(), Duration::from_hours(1));

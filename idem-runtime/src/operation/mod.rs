@@ -78,7 +78,7 @@ impl<F> Operation<F> {
     }
 
     /// Lease mode, for effects that no database can roll back: the claim is committed before the
-    /// body runs, and the attempt owns its key for `lease` from then and from each sign of life on.
+    /// body runs, and the attempt owns its key for `lease` from then and from each heartbeat on.
     ///
     /// The request is kept in the record from the claim on, for whoever has to find an unknown
     /// outcome out, up to [`request_limit`](Self::request_limit), whether or not

@@ -225,7 +225,7 @@ pub struct Write<'a> {
     pub(crate) expected: AttemptId,
     /// The attempt that stands there afterwards: another one fences the one before off.
     pub(crate) becomes: AttemptId,
-    /// Microseconds: of the lease for a sign of life, else of the retention.
+    /// Microseconds: of the lease for a heartbeat, else of the retention.
     pub(crate) lasts: i64,
     pub(crate) result: Option<&'a [u8]>,
     pub(crate) failure: Option<&'a [u8]>,

@@ -1,4 +1,4 @@
-//! Lease mode on the plain store: claim, sign of life, and the ends.
+//! Lease mode on the plain store: claim, heartbeat, and the ends.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -106,7 +106,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         }
     }
 
-    /// A sign of life: the lease lasts its whole length again, from now.
+    /// A heartbeat: the lease lasts its whole length again, from now.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if it is another attempt's by now, or no lease any more; and the

@@ -121,7 +121,7 @@ pub(crate) async fn a_released_key_takes_no_other_request_and_no_other_operation
     }
 }
 
-pub(crate) async fn a_sign_of_life_gives_the_whole_lease_again<S: LeaseSubject>() {
+pub(crate) async fn a_heartbeat_gives_the_whole_lease_again<S: LeaseSubject>() {
     let (subject, store) = (S::fresh().await, store());
     let mut conn = subject.connect().await;
     let held = lease(&mut conn, OnLapse::Retry).await;

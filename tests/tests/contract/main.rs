@@ -138,7 +138,7 @@ macro_rules! stamp_leases {
                     a_lease_that_failed_for_good_replays_its_failure,
                     a_released_lease_is_the_next_callers_and_counts_on,
                     a_released_key_takes_no_other_request_and_no_other_operation,
-                    a_sign_of_life_gives_the_whole_lease_again,
+                    a_heartbeat_gives_the_whole_lease_again,
                     a_live_lease_is_never_taken,
                     a_lapsed_lease_is_taken_over_under_retry,
                     a_lapsed_lease_is_unknown_to_all_once_one_was_told_so,

@@ -96,7 +96,7 @@ pub(crate) async fn after_reconciliation_a_late_owner_has_lost_and_the_settled_r
     assert_eq!(desk.count(), 1);
 }
 
-pub(crate) async fn a_sign_of_life_asked_for_is_given_at_once<H: LeaseDatabase>() {
+pub(crate) async fn a_heartbeat_asked_for_is_given_at_once<H: LeaseDatabase>() {
     let (database, key) = (H::open().await, fresh_key());
     let desk = Desk::new(&[Then::Wait]);
     let (pool, there, by) = (database.pool(), desk.clone(), key.clone());
@@ -120,7 +120,7 @@ pub(crate) async fn a_sign_of_life_asked_for_is_given_at_once<H: LeaseDatabase>(
     assert!(run.await.expect("no panic").is_ok());
 }
 
-pub(crate) async fn signs_of_life_are_given_by_themselves_while_the_body_runs<H: LeaseDatabase>() {
+pub(crate) async fn heartbeats_are_given_by_themselves_while_the_body_runs<H: LeaseDatabase>() {
     const BRIEF: LeasedOperation =
         Operation::new("mail", "brief").lease(Duration::from_secs(12), OnLapse::Unknown);
     let (database, key, desk) = (H::open().await, fresh_key(), Desk::new(&[Then::Wait]));

@@ -61,8 +61,8 @@ macro_rules! stamp {
                     a_slow_owner_is_told_and_records_nothing_over_the_next_owner,
                     a_late_owner_settles_an_unknown_outcome_itself,
                     after_reconciliation_a_late_owner_has_lost_and_the_settled_result_stands,
-                    a_sign_of_life_asked_for_is_given_at_once,
-                    signs_of_life_are_given_by_themselves_while_the_body_runs,
+                    a_heartbeat_asked_for_is_given_at_once,
+                    heartbeats_are_given_by_themselves_while_the_body_runs,
                     tasks_of_a_body_that_has_ended_or_panicked_learn_that_its_lease_is_over,
                 }
             }

@@ -63,7 +63,7 @@ fn without_the_comparison_of_attempts_a_slow_owner_is_caught() {
 }
 
 #[test]
-fn without_the_second_look_at_the_lapse_a_sign_of_life_in_between_is_caught() {
+fn without_the_second_look_at_the_lapse_a_heartbeat_in_between_is_caught() {
     for rules in [UNKNOWN, RETRY] {
         let rules = Rules {
             permits: |change, record, expected, _| {
