@@ -186,7 +186,7 @@ pub enum Error {
     /// transaction, where the driver still sends what it is told. On MySQL it may not: it waits for an
     /// answer that never comes, and so does every later statement. Close (drop) that connection.
     #[error(
-        "a statement was left half-way ({}), so that the connection answers something else than it is asked: nothing was recorded, and nothing is kept; a pool's connection is closed, one of your own is out of step: close it, its next statement may wait for ever; in the body, end each COPY with `finish` or `abort`, read its stream to the end, and drop no query on MySQL before it is answered",
+        "a statement was left half-way ({}), so that the connection answers something else than it is asked: nothing was recorded, and the transaction is rolled back as its connection ends; a pool's connection is closed, one of your own is out of step: close it, its next statement may wait for ever; in the body, end each COPY with `finish` or `abort`, read its stream to the end, and drop no query on MySQL before it is answered",
         .0.cause()
     )]
     StatementUnfinished(#[source] DatabaseError),
