@@ -11,7 +11,7 @@ use idem_tests::patience::in_time;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Database, Executor as _, Pool, pool::PoolConnection};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::database::{LeaseDatabase, MySql, Postgres};
 use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
@@ -19,6 +19,9 @@ use crate::desk::{Desk, MailError, Sent, Then, fresh_key};
 /// Long enough that a busy machine sends each heartbeat in time, at each third of it.
 const LEASE: Duration = Duration::from_secs(12);
 const BRIEF: LeasedOperation = Operation::new("mail", "brief").lease(LEASE, OnLapse::Retry);
+
+/// The pause between two looks at the records, which leaves the processor to the heartbeats.
+const PACE: Duration = Duration::from_millis(5);
 
 /// Longer than one lease: without heartbeats it would lapse.
 const SEVERAL: usize = 5;
@@ -58,6 +61,7 @@ pub(crate) async fn a_lease_lives_and_ends_while_other_bodies_hold_every_connect
         while ends.len() < SEVERAL {
             ends.extend(database.ends().await);
             assert!(!attempt.is_lost(), "lapsed after {} ends", ends.len());
+            sleep(PACE).await;
         }
     })
     .await;
@@ -92,6 +96,7 @@ pub(crate) async fn leases_that_are_due_together_are_extended_together<H: LeaseD
                 attempts.iter().all(|attempt| !attempt.is_lost()),
                 "a lease has lapsed"
             );
+            sleep(PACE).await;
             let mut pairs = ends.iter().zip(&claimed);
             if pairs.all(|(end, claimed)| end != claimed) {
                 break ends;
@@ -130,6 +135,7 @@ macro_rules! beside_a_locked_record {
             while ends.len() < SEVERAL {
                 ends.insert(database.ends().await[1]);
                 assert_one_is_alive(&attempts);
+                sleep(PACE).await;
             }
         })
         .await;
@@ -198,6 +204,7 @@ async fn a_record_that_cannot_be_written_lapses_no_other_lease() {
         while ends.len() < SEVERAL {
             ends.insert(database.ends().await[1]);
             assert_one_is_alive(&attempts);
+            sleep(PACE).await;
         }
     })
     .await;
