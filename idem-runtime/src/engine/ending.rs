@@ -23,8 +23,8 @@ pub(super) enum Ending<T, E> {
         snapshot: bool,
         refusal: Option<Error>,
     },
-    /// The record was refused; this attempt is rolled back. `outcome` is set if COMMIT was in the
-    /// same message.
+    /// The record was refused; this attempt is rolled back. `with_commit` is set if COMMIT was in
+    /// the same message.
     Refused {
         claim_request: ClaimRequest,
         refusal: Error,

@@ -6,7 +6,7 @@ use crate::policy::{RecordFailures, RetryFailures};
 
 /// What becomes of an `Err` of type `E`, as the type of an [`Operation`](crate::Operation) says:
 /// [`RetryFailures`] asks for `From<idem_runtime::Error>`, [`RecordFailures`] for
-/// [`Failure`](crate::Failure) too. Sealed.
+/// [`Failure`] too. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what becomes of an `Err(_: {E})`",
     label = "an operation is `Operation<RetryFailures>` or, after `record_failures()`, `Operation<RecordFailures>`"

@@ -3,7 +3,7 @@
 //! Every value says what happened, what was lost (nothing, wherever that is so) and what to do. No text
 //! of one, by `Display` or `Debug`, its own or that of its source, shows a key, a request, a result or a
 //! failure; fields may hold one, and say so.
-//! Nothing here is decided by the text of a database's message: vendors' codes are folded in the
+//! Nothing here is decided by the text of a database's message: vendors' codes are mapped in the
 //! stores.
 
 mod database;
@@ -217,7 +217,7 @@ pub enum Error {
     /// The database says that a record for this key exists and does not show it (row security, by
     /// habit). Everything was rolled back.
     ///
-    /// Once in a blue moon it was there and is gone: a rival's record that expired and was purged
+    /// Once in a blue moon it was there and is gone: another attempt's record that expired and was purged
     /// between the INSERT that met it and the look that followed. A retry tells the two apart, and
     /// is safe.
     #[error(

@@ -1,4 +1,4 @@
-//! What makes a table unfit to arbitrate between rival attempts.
+//! What makes a table unfit to arbitrate between competing attempts.
 
 /// Why the record's table is not fit to arbitrate. Checked at first use, before any body runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -50,7 +50,7 @@
 //! `skip_serializing_if = "Option::is_none"` to leave it out.
 //!
 //! A `HashSet` serializes its elements in a different order each time, and lists are compared in
-//! order: two equal sets have different fingerprints. Use a `BTreeSet`, or [`sorted`].
+//! order: two equal sets have different fingerprints. Use a `BTreeSet`, or [`sorted()`].
 //!
 //! A `serde_json::Value` holds the numbers that its parser made. Without the feature
 //! `arbitrary_precision` of `serde_json`, the parser rounds a fraction or an integer beyond 64 bits

@@ -24,7 +24,7 @@
 //! task-locals: pass it the values that it needs. [`set_max_concurrent`] limits how many runs may
 //! be active at once. **If the body panics**, the caller panics as well. **If the runtime shuts
 //! down**, it drops its tasks, and it is not known how far their effects got: stop accepting calls,
-//! then wait for [`drain`].
+//! then wait for [`drain()`].
 //!
 //! **Heartbeats** do not wait for bodies that hold the pool's connections. They use a separate
 //! connection, opened with the pool's options and hooks at the first heartbeat and closed after the

@@ -1,4 +1,4 @@
-//! Lease mode without the attribute: methods of a constant [`Operation`].
+//! Lease mode without the attribute: the methods of a constant [`LeasedOperation`].
 
 use std::pin::Pin;
 

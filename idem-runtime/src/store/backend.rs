@@ -199,7 +199,7 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn is_momentary(error: &Error) -> bool;
 
-    /// Whether a refused record may have met a rival's, though the error does not name the record's
+    /// Whether a refused record may have met another attempt's, though the error does not name the record's
     /// table.
     #[doc(hidden)]
     fn may_be_conflict(error: &Error) -> bool {
@@ -207,7 +207,7 @@ pub trait Backend: Database<Connection: Session> {
         false
     }
 
-    /// An error of a statement, folded by its code.
+    /// An error of a statement, mapped by its code.
     #[doc(hidden)]
     fn map_error(error: sqlx::Error) -> Error;
 }

@@ -28,7 +28,7 @@ pub struct Bound<'s, S, Req, Res> {
 /// of [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and
 /// [`fail_transient`](Bound::fail_transient), or by rolling its transaction back.
 ///
-/// Several claims of one transaction are ended last first, as calls return. On SQLite the witness
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the ownership check
 /// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
 /// too, which then answers [`Error::TransactionEnded`].
 ///
@@ -139,7 +139,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// # Errors
     /// [`Error::TransactionEnded`] if the transaction that claimed is over;
     /// [`Error::TransactionAborted`] if a statement in it had failed;
-    /// [`Error::FreshTransactionNeeded`] if a rival has won; [`Error::NotStorable`]; and the
+    /// [`Error::FreshTransactionNeeded`] if another attempt has won; [`Error::NotStorable`]; and the
     /// database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<Res, Error>
     where

@@ -20,7 +20,7 @@ pub struct ClaimRequest {
     pub(crate) lock_key: LockKey,
     pub(crate) attempt_id: AttemptId,
     pub(crate) pool_traits: PoolTraits,
-    /// Whether the look before the transaction has met a spent record: then that row is to be
+    /// Whether the look before the transaction has met a reclaimable record: then that row is to be
     /// claimed, where a row is the claim.
     #[cfg_attr(
         not(feature = "mysql"),

@@ -77,7 +77,7 @@ pub trait LeaseSession: Session {
 /// The two statements of a claim, inside its transaction; whether each found what it wants.
 pub(super) trait LeaseStatements: Session {
     /// Writes a record in progress: one more, or in the place of the one that `record` replaces, if
-    /// that still stands there and is spent, or (taking over) lapsed.
+    /// that still stands there and is reclaimable, or (taking over) lapsed.
     fn upsert(
         &mut self,
         request: &ClaimRequest,
@@ -164,7 +164,7 @@ pub enum Leased {
 /// What a claim is to write.
 #[derive(Debug)]
 pub(crate) enum Plan<'a> {
-    /// A record in progress, in the place of none or of a spent or lapsed one.
+    /// A record in progress, in the place of none or of a reclaimable or lapsed one.
     Write {
         record: NewRecord<'a>,
         take_over: bool,
@@ -263,7 +263,7 @@ impl Write<'_> {
     }
 }
 
-/// The condition under which a spent record is replaced, for a database whose clock reads `now`.
+/// The condition under which a reclaimable record is replaced, for a database whose clock reads `now`.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn reclaimable(now: &str) -> String {
     format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")

@@ -15,8 +15,8 @@ use crate::payload::encode;
 use crate::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::record::{AttemptId, stored_request};
 
-/// How often a claim looks again because a rival was quicker. Where nothing can be locked before the look
-/// rivals may be, again and again; only one that is never seen is hidden.
+/// How often a claim looks again because another attempt was quicker. Where nothing can be locked before the look
+/// competing attempts may be, again and again; only one that is never seen is hidden.
 const MAX_CONFLICTS: u32 = 8;
 
 /// A lease on one key: the right to have its effect, until it lapses.
@@ -180,7 +180,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     }
 }
 
-/// Claims, and looks again where a rival was quicker: the number of the attempt, or what is the case
+/// Claims, and looks again where another attempt was quicker: the number of the attempt, or what is the case
 /// instead.
 pub(crate) async fn claim<S: LeaseSession>(
     conn: &mut S,

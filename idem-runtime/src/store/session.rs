@@ -26,7 +26,7 @@ pub struct NewRecord<'a> {
     pub(crate) failure: Option<&'a [u8]>,
     /// Microseconds.
     pub(crate) retention: i64,
-    /// The spent record whose place this one takes.
+    /// The reclaimable record whose place this one takes.
     pub(crate) replaces: Option<AttemptId>,
     pub(crate) attempt: i32,
 }
@@ -134,7 +134,7 @@ pub trait Session: sealed::Sealed + Send {
         may_discard: bool,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// After the body: proves that the mark is still there, where it is the witness; with `body_writes`,
+    /// After the body: proves that the savepoint is still there, where it is the ownership check; with `body_writes`,
     /// takes back what was written since.
     fn release_savepoint(
         &mut self,
@@ -142,7 +142,7 @@ pub trait Session: sealed::Sealed + Send {
         body_writes: BodyWrites,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Writes the record, under the witness that the transaction is still the one that claimed.
+    /// Writes the record, under the ownership check that the transaction is still the one that claimed.
     fn write(
         &mut self,
         claim: &HeldClaim,
@@ -161,7 +161,7 @@ pub trait Session: sealed::Sealed + Send {
         async { Ok(()) }
     }
 
-    /// Deletes up to `limit` spent records of every namespace; returns how many.
+    /// Deletes up to `limit` purgeable records of every namespace; returns how many.
     fn purge(
         &mut self,
         table: &str,

@@ -30,13 +30,13 @@ pub(super) struct Transaction {
 /// What a transaction will do to a record.
 #[derive(Clone)]
 pub(super) struct StagedChange {
-    /// Whose record was committed there at the time; another one by COMMIT is a rival's.
+    /// Whose record was committed there at the time; another one by COMMIT is another attempt's.
     pub(super) over: Option<AttemptId>,
     /// The new record; `None` deletes.
     pub(super) row: Option<MemoryRow>,
 }
 
-/// An attempt that this transaction has claimed for: the witness.
+/// An attempt that this transaction has claimed for: the ownership check.
 pub(super) struct StagedClaim {
     pub(super) key: MemoryKey,
     pub(super) attempt_id: AttemptId,
@@ -79,7 +79,7 @@ impl MemoryConnection {
     /// Makes the transaction's records everybody's, all of them or none, and gives its locks up.
     ///
     /// # Errors
-    /// [`Error::NotInTransaction`] outside one; [`Error::FreshTransactionNeeded`] if a rival's
+    /// [`Error::NotInTransaction`] outside one; [`Error::FreshTransactionNeeded`] if another attempt's
     /// record stands where one of this transaction's would go: all of it is rolled back.
     pub fn commit(&mut self) -> Result<(), Error> {
         let transaction = self.transaction.take().ok_or(Error::NotInTransaction)?;

@@ -1,4 +1,4 @@
-//! The store in memory against rivals of its own.
+//! The store in memory against competing attempts.
 
 use super::*;
 use crate::error::Error;
@@ -55,7 +55,7 @@ async fn at_commit_the_first_record_of_a_key_stands_and_the_competitor_loses_eve
         let claim = claim(&mut loser, key).await;
         assert_eq!(loser.write(&claim, &record()).await.unwrap(), Written::Done);
     }
-    // The lock would keep a rival away; it is not what the guarantee rests on.
+    // The lock would keep another attempt away; it is not what the guarantee rests on.
     database.lock().locks.clear();
     let mut winner = database.connect();
     winner.begin().unwrap();

@@ -1,4 +1,4 @@
-//! Error numbers, folded to what they mean. One place; never by text, which depends on the server's
+//! Error numbers, mapped to the errors that they mean. One place; never by text, which depends on the server's
 //! language, and not by SQLSTATE, which is too coarse here (`HY000` for most).
 //!
 //! Numbers: MySQL's and MariaDB's manuals; those from 1900 to 2000 and above 4000 are one server's
@@ -49,7 +49,7 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`fold`], for a statement that reads or writes the record's table.
+/// As [`map_error`], for a statement that reads or writes the record's table.
 pub(super) fn table_error(error: sqlx::Error, table: &str) -> Error {
     let table = table.to_owned();
     if is_missing_table(&error) {
@@ -70,7 +70,7 @@ pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     !matches!(number(error), Some(DEADLOCK | 1020 | 3101))
 }
 
-/// A duplicate of a unique key: of ours, if there is a record then ([`super::found_reclaimable`]).
+/// A duplicate of a unique key: of ours, if there is a record then ([`super::placeholder::found_reclaimable`]).
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     number(error) == Some(DUPLICATE)
 }

@@ -4,7 +4,7 @@
 //! INSERT of a placeholder (status 0) without waiting, and SAVEPOINT; body; RELEASE; UPDATE of the
 //! placeholder to the record; COMMIT. Whoever else inserts meanwhile meets the row's lock.
 //!
-//! The **witness** is the savepoint, named after the attempt: whatever ends the transaction ends it
+//! The **ownership check** is the savepoint, named after the attempt: whatever ends the transaction ends it
 //! (COMMIT, ROLLBACK, a statement that commits implicitly as all DDL does, a deadlock that rolled
 //! all back), and then no record is written. A placeholder that was committed so stands there with
 //! a status that no record has: an error to all who come after, and never a fresh key, because what
@@ -12,7 +12,7 @@
 //!
 //! What may happen between any two statements, and an answer that is lost at any:
 //!
-//! - after the look: a rival claims, and the INSERT meets its lock or its record; or it was a purge
+//! - after the look: another attempt claims, and the INSERT meets its lock or its record; or it was a purge
 //!   that has the lock, or another key's neighbour. Ask again.
 //! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls
 //!   back. Galera may undo the transaction without an error: what claims asks last whether one is open.
@@ -129,7 +129,7 @@ impl Session for MySqlConnection {
     }
 
     async fn set_savepoint(&mut self, claim: &HeldClaim, _: bool) -> Result<(), Error> {
-        // Claiming has set the savepoint, unless it only read: a spent record is ours to replace
+        // Claiming has set the savepoint, unless it only read: a reclaimable record is ours to replace
         // once its row is.
         if claim.placeholder || claim.request.found_reclaimable {
             return Ok(());
@@ -272,7 +272,7 @@ fn refused() -> ClaimLookup {
         lock: Lock::Refused,
         now: Timestamp::from_micros(0),
         table_oid: 0,
-        // No rival can have won between a snapshot and the claim: its record would be met.
+        // No other attempt can have won between a snapshot and the claim: its record would be met.
         snapshot: false,
         verified: false,
         placeholder: false,

@@ -45,7 +45,7 @@ pub(super) async fn found_reclaimable(
     Ok(found)
 }
 
-/// The claim of an identity whose spent record was found: takes its row.
+/// The claim of an identity whose reclaimable record was found: takes its row.
 pub(super) async fn take_row(
     conn: &mut MySqlConnection,
     request: &ClaimRequest,

@@ -161,7 +161,7 @@ fn look(request: &ClaimRequest, lock: &str) -> String {
     )
 }
 
-/// The placeholder, whose row lock is the claim, without waiting for a rival's; and the savepoint
+/// The placeholder, whose row lock is the claim, without waiting for another attempt's; and the savepoint
 /// before the body. MySQL knows no INSERT that does not wait.
 pub(super) fn claim(request: &ClaimRequest) -> String {
     let identity = &request.identity;
@@ -210,7 +210,7 @@ pub(super) fn release_savepoint(request: &ClaimRequest, body_writes: BodyWrites)
     format!("{back}RELEASE SAVEPOINT {savepoint}")
 }
 
-/// The record, in place of the placeholder or of the spent record seen; and whether it now stands
+/// The record, in place of the placeholder or of the reclaimable record seen; and whether it now stands
 /// there, whole. A trigger may change what is written, and a session that is not strict cuts what
 /// is too long.
 pub(super) fn write(request: &ClaimRequest, record: &NewRecord<'_>) -> String {
@@ -273,7 +273,7 @@ fn hash<'e>(record: &'e NewRecord<'_>) -> Option<&'e [u8]> {
     fingerprint.map(|hash| hash.as_bytes().as_slice())
 }
 
-/// One batch of what is spent; leases are not touched, and locked rows are passed over. The joined order
+/// One batch of purgeable records; leases are not touched, and locked rows are passed over. The joined order
 /// is fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size`
 /// are about other statements.
 pub(super) fn purge(table: &str, purgeable: Purgeable, limit: u32, now: Timestamp) -> String {

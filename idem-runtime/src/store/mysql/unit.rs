@@ -1,4 +1,4 @@
-//! Units of work on MySQL and MariaDB: peek, begin, join, commit.
+//! Units of work on MySQL and MariaDB: look up, begin, join, commit.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

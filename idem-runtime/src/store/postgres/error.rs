@@ -1,4 +1,4 @@
-//! SQLSTATEs, folded to what they mean. One place; never by text, which depends on the server's
+//! SQLSTATEs, mapped to the errors that they mean. One place; never by text, which depends on the server's
 //! language.
 
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
@@ -39,7 +39,7 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`fold`], for a statement that reads or writes the record's table, and needs this privilege on it.
+/// As [`map_error`], for a statement that reads or writes the record's table, and needs this privilege on it.
 pub(super) fn table_error(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
     if is_missing_grant(&error, table) {
         return Error::PermissionDenied {

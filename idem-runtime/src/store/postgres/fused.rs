@@ -16,7 +16,7 @@
 //! has been written then. The next attempt rolls back and looks up in one message, and where there is
 //! something to do after all it takes the plain path.
 //!
-//! **The record.** The INSERT runs under the witness of the plain path, and *raises* where that would
+//! **The record.** The INSERT runs under the ownership check of the plain path, and *raises* where that would
 //! write nothing: a COMMIT behind a statement that wrote nothing would commit the body without its
 //! record. The claim is still listed in `idem.held`, which is asked before the INSERT is even analysed, so
 //! that a body which ended its transaction is told from one that moved the table; and the table is the one
@@ -190,7 +190,7 @@ pub(super) async fn finish<'c>(
             FinishOutcome::Refused(tx, error::commit_error(error))
         }
         Some(error) if is_useless(&error) => {
-            // Handed back, the connection would go on to claim and never to record: it stays armed.
+            // Handed back, the connection would go on to claim and never to record: it is closed when dropped.
             let _ = tx.rollback().await;
             FinishOutcome::Failed(CommitError::RolledBack(error::map_error(error)))
         }

@@ -2,9 +2,9 @@
 //!
 //! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
 //! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
-//! under the witness; COMMIT. `fused` does the same in fewer messages.
+//! under the ownership check; COMMIT. `fused` does the same in fewer messages.
 //!
-//! The **witness** is the setting `idem.held`: local to the transaction, so it reverts with the
+//! The **ownership check** is the setting `idem.held`: local to the transaction, so it reverts with the
 //! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim;
 //! an INSERT that does not find its own attempt there writes nothing.
 
@@ -76,7 +76,7 @@ impl Session for PgConnection {
     }
 
     async fn set_savepoint(&mut self, claim: &HeldClaim, may_discard: bool) -> Result<(), Error> {
-        // The witness is the setting; a savepoint is only needed where the body's writes may be
+        // The ownership check is the setting; a savepoint is only needed where the body's writes may be
         // undone alone.
         if may_discard {
             self.execute_own(format!("SAVEPOINT {}", claim.request.savepoint_name()))
@@ -147,7 +147,7 @@ impl Session for PgConnection {
                     "INSERT"
                 };
                 match error::write_error(error, &request.table, privilege) {
-                    // What is refused so is refused before the witness is asked.
+                    // What is refused so is refused before the ownership check is asked.
                     Error::TableMoved { .. } | Error::PermissionDenied { .. }
                         if !self.is_aborted().await =>
                     {
@@ -204,7 +204,7 @@ impl Own for PgConnection {
         self.execute("SELECT 1").await.is_err()
     }
 
-    /// The INSERT wrote nothing and failed at nothing: the witness, another table, a rival's newer
+    /// The INSERT wrote nothing and failed at nothing: the ownership check, another table, another attempt's newer
     /// record, or a trigger.
     async fn why_no_row(
         &mut self,

@@ -9,7 +9,7 @@ use super::statement::Value as _;
 use crate::fast_check;
 use crate::outcome::Change;
 
-/// BEGIN, the witness and the lock, in one round trip.
+/// BEGIN, the ownership check and the lock, in one round trip.
 ///
 /// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is
 /// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
@@ -99,7 +99,7 @@ pub(super) fn begin_fresh(request: &ClaimRequest) -> String {
     )
 }
 
-/// The witness and the lock inside the caller's transaction. Answers `granted`, `refused` or
+/// The ownership check and the lock inside the caller's transaction. Answers `granted`, `refused` or
 /// `nested`.
 pub(super) fn join() -> String {
     let lock = if fast_check::is_on() {
@@ -153,8 +153,8 @@ pub(super) fn lookup_columns(table: &str) -> String {
 
 /// The record, as the last statement before COMMIT.
 ///
-/// Plain INSERT: the primary key arbitrates. Where a spent record is replaced, the same statement
-/// compares it again with what was seen; a rival that was quicker leaves nothing to do. Its answer names the
+/// Plain INSERT: the primary key arbitrates. Where a reclaimable record is replaced, the same statement
+/// compares it again with what was seen; another attempt that was quicker leaves nothing to do. Its answer names the
 /// attempt: it cannot be that of another statement.
 pub(super) fn write(table: &str, replaces: bool) -> String {
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Result codes, folded to what they mean. One place; never by text.
+//! Result codes, mapped to the errors that they mean. One place; never by text.
 //!
 //! Extended codes carry the primary code in their low byte (sqlite.org/rescode.html).
 
@@ -39,7 +39,7 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`fold`], for a statement that names the witness: a plain error says that there is no such
+/// As [`map_error`], for a statement that names the ownership check: a plain error says that there is no such
 /// savepoint.
 pub(super) fn savepoint_error(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
@@ -49,7 +49,7 @@ pub(super) fn savepoint_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`fold`], for BEGIN: one that fails plainly does so inside a transaction.
+/// As [`map_error`], for BEGIN: one that fails plainly does so inside a transaction.
 pub(super) fn begin_error(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
         Error::AlreadyInTransaction

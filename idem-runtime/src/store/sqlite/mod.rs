@@ -3,7 +3,7 @@
 //! Order of a fresh run: look-up without a transaction (a replay must not wait for another key's
 //! writer); BEGIN; the write lock; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
 //!
-//! The **witness** is the savepoint, named after the attempt: if the body ended the transaction, or
+//! The **ownership check** is the savepoint, named after the attempt: if the body ended the transaction, or
 //! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
 //! release, and no record is written.
 //!
@@ -292,7 +292,7 @@ async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<Cla
         Err(error) => return Err(wrong_or(conn, &request.table, error).await),
     };
     if row.try_get::<bool, _>("dirty").map_err(error::map_error)? {
-        // What was seen may be a rival's and never be committed.
+        // What was seen may be another attempt's and never be committed.
         return Err(SchemaFault::ReadUncommitted.into());
     }
     let file: String = row.try_get("file").map_err(error::map_error)?;

@@ -68,7 +68,7 @@ pub(super) fn look_up(table: &str) -> String {
     )
 }
 
-/// The record, as the last statement before COMMIT. Where a spent record is replaced, the same
+/// The record, as the last statement before COMMIT. Where a reclaimable record is replaced, the same
 /// statement compares it again with what was seen. It writes nothing if `alone` and there are other
 /// files beside the main one.
 pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
@@ -99,7 +99,7 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     )
 }
 
-/// One batch of what is spent; leases are not touched.
+/// One batch of purgeable records; leases are not touched.
 pub(super) fn purge(table: &str, purgeable: Purgeable) -> String {
     let (statuses, column, ago) = match purgeable {
         Purgeable::Expired => ("1, 2, 5", "expires_at", 0),

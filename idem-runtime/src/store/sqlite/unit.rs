@@ -1,4 +1,4 @@
-//! Units of work on SQLite: peek, begin, join, commit.
+//! Units of work on SQLite: look up, begin, join, commit.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;

@@ -9,7 +9,7 @@ use crate::policy::Lease;
 use crate::record::{CODEC_JSON, Timestamp};
 
 /// A record in progress, without waiting for anybody's lock: one more, or in the place of the one
-/// that `record` replaces, if that still stands there and is spent, or (taking over) lapsed.
+/// that `record` replaces, if that still stands there and is reclaimable, or (taking over) lapsed.
 pub(in super::super) fn upsert(
     request: &ClaimRequest,
     record: &NewRecord<'_>,

@@ -76,7 +76,7 @@ fn is_part_of_a_word(letter: char) -> bool {
 }
 
 /// Whether a constraint of the table answers a conflict otherwise than by refusing the row: `REPLACE`
-/// would overwrite a rival's record, `IGNORE` write none.
+/// would overwrite another attempt's record, `IGNORE` write none.
 pub(super) fn overwrites(table: &str) -> bool {
     tokens(table)
         .windows(3)
