@@ -189,7 +189,7 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
         return Err("the last run was a --quick run, whose figures are not kept".into());
     }
     let document = fs::read_to_string(&options.document)?;
-    let document = marks::put(&document, "peers", &report.text()?)?;
+    let document = marks::replace_between(&document, "peers", &report.text()?)?;
     fs::write(&options.document, document)?;
     println!("written to {}", options.document.display());
     Ok(())
@@ -215,6 +215,6 @@ mod tests {
     #[test]
     fn the_document_has_a_place_for_the_peers() {
         let document = include_str!("../../../docs/performance.md");
-        assert!(crate::marks::put(document, "peers", "").is_ok());
+        assert!(crate::marks::replace_between(document, "peers", "").is_ok());
     }
 }
