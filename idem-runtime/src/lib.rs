@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     not(any(
-        feature = "memory",
         feature = "mysql",
         feature = "postgres",
         feature = "sqlite"

@@ -1,9 +1,9 @@
 //! The fencing rule: which changes of a lease's record are allowed, from which status, and for
 //! which attempt.
 //!
-//! Every write after a claim is one conditional UPDATE, and its condition is defined here. The
-//! store in memory calls [`Change::permits`]; the statements of the databases are built from
-//! [`Change::from`] and [`Change::wants_lapsed`]; the model checker explores the same function.
+//! Every write after a claim is one conditional UPDATE, and its condition is defined here: the
+//! statements of the databases are built from [`Change::from`] and [`Change::wants_lapsed`], and
+//! the model checker explores the same table.
 //!
 //! | change | from | to | by |
 //! |---|---|---|---|
@@ -18,8 +18,7 @@
 //! *Its attempt* means that the random `attempt_id` is equal. A late owner finds a different id if
 //! another attempt took over, if the outcome was settled, or if its lapsed lease was released.
 
-use crate::policy::OnLapse;
-use crate::record::{AttemptId, Record, Status, Timestamp};
+use crate::record::Status;
 
 /// A change of a lease's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,7 +40,7 @@ pub(crate) enum Change {
     /// An attempt takes over a lease that lapsed under `on_lapse = "retry"`.
     #[cfg_attr(
         not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-        allow(dead_code, reason = "the store in memory asks the record itself")
+        allow(dead_code, reason = "without a database nothing takes a lease over")
     )]
     TakeOver,
     /// The outcome of an unknown record was found out: completed, failed, or never happened
@@ -50,21 +49,6 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Returns the change that a lapsed lease gets under this policy if no attempt takes it over.
-    #[cfg_attr(
-        not(feature = "memory"),
-        allow(
-            dead_code,
-            reason = "the statements of the databases read the policy of each record"
-        )
-    )]
-    pub(crate) const fn lapse(on_lapse: OnLapse) -> Self {
-        match on_lapse {
-            OnLapse::Unknown => Self::Lapse,
-            OnLapse::Retry => Self::LapseReleased,
-        }
-    }
-
     /// Returns the statuses from which the change is allowed.
     pub(crate) const fn from(self) -> &'static [Status] {
         match self {
@@ -94,20 +78,5 @@ impl Change {
     /// Returns whether the change requires that the lease has lapsed, by the database's clock.
     pub(crate) const fn wants_lapsed(self) -> bool {
         matches!(self, Self::Lapse | Self::LapseReleased | Self::TakeOver)
-    }
-
-    /// Returns whether the change is allowed on this record. `expected` is the writer's own attempt, or
-    /// the attempt of the record that the writer read.
-    #[cfg_attr(
-        not(feature = "memory"),
-        allow(
-            dead_code,
-            reason = "the statements of the databases are made from its parts"
-        )
-    )]
-    pub(crate) fn permits(self, record: &Record, expected: AttemptId, now: Timestamp) -> bool {
-        record.attempt_id == expected
-            && self.from().contains(&record.status)
-            && (!self.wants_lapsed() || record.locked_until.is_some_and(|until| until <= now))
     }
 }

@@ -25,8 +25,6 @@ pub(crate) mod running;
 pub(crate) mod session;
 mod typed;
 
-#[cfg(feature = "memory")]
-pub mod memory;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
 #[cfg(feature = "postgres")]

@@ -5,7 +5,7 @@ use idem_runtime::store::{Outcome, Session};
 use serde_json::json;
 use sqlx::{Executor, PgConnection, SqliteConnection};
 
-use crate::subject::{Memory, PAY, Postgres, SqliteWal, Subject, claim, expect_replay, key, store};
+use crate::subject::{PAY, Postgres, SqliteWal, Subject, claim, expect_replay, key, store};
 
 /// Claims and records in a transaction that the driver does not know of.
 async fn record_by_hand<S: Session>(conn: &mut S) {
@@ -91,7 +91,6 @@ async fn claim_kept_past_its_rollback<S: Subject>() -> [bool; 2] {
 #[tokio::test]
 async fn a_claim_kept_past_its_rollback_blocks_nobody_where_a_lock_can_be_asked_for() {
     assert_eq!(claim_kept_past_its_rollback::<Postgres>().await, [true; 2]);
-    assert_eq!(claim_kept_past_its_rollback::<Memory>().await, [true; 2]);
 }
 
 #[tokio::test]

@@ -124,7 +124,6 @@ stamp! {
     sqlite_wal: SqliteWal,
     sqlite_rollback_journal: SqliteRollback,
     mysql: MySql,
-    memory: Memory,
 }
 
 /// Makes a module of tests for each database that supports leases.
@@ -188,5 +187,4 @@ stamp_leases! {
     leases_on_sqlite_wal: SqliteWal,
     leases_on_sqlite_rollback_journal: SqliteRollback,
     leases_on_mysql: MySql,
-    leases_in_memory: Memory,
 }

@@ -9,6 +9,7 @@
 //! Each law is checked after each step. The tests with broken rules prove that the checks can fail.
 
 mod explore;
+mod fence;
 mod world;
 
 use self::explore::{explore, violation};

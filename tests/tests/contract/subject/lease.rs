@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use idem_runtime::policy::{Lease, OnLapse};
-use idem_runtime::record::{Record, Timestamp};
+use idem_runtime::record::Record;
 use idem_runtime::store::{LeaseSession, Outcome, StoreLease};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 
 use super::mysql::NOW;
 use super::postgres::{On, Way};
-use super::{Memory, MySql, PAY, SqliteRollback, SqliteWal, Subject, key, store};
+use super::{MySql, PAY, SqliteRollback, SqliteWal, Subject, key, store};
 
 pub(crate) trait LeaseSubject: Subject<Conn: LeaseSession> {
     /// Moves the end of every lease to this long from now, with all checks of the schema enabled.
@@ -124,33 +124,6 @@ impl LeaseSubject for MySql {
             keys.join("', '")
         ))
         .await;
-    }
-}
-
-impl LeaseSubject for Memory {
-    async fn end_leases_in(&self, left: i64) {
-        let database = &self.0;
-        let until = Timestamp::from_micros(database.now().as_micros() + left);
-        database.edit(|_, row| {
-            if row.status == 3 {
-                row.locked_until = Some(until);
-            }
-        });
-    }
-
-    async fn clear(&self) {
-        self.0.clear();
-    }
-
-    async fn same_end(&self, keys: &[&str]) {
-        let rows = self.0.rows();
-        let unknown = rows.iter().filter(|(_, row)| row.status == 4);
-        let end = unknown.filter_map(|(_, row)| row.locked_until).max();
-        self.0.edit(|at, row| {
-            if keys.contains(&at.key.as_str()) {
-                row.locked_until = end;
-            }
-        });
     }
 }
 

@@ -1,7 +1,6 @@
 //! The operations that the laws need of a database, beside the store itself.
 
 mod lease;
-mod memory;
 mod mysql;
 mod postgres;
 mod sqlite;
@@ -17,7 +16,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::lease::{LEASE, LeaseSubject, ask_lease, lease, lease_under, read};
-pub(crate) use self::memory::Memory;
 pub(crate) use self::mysql::MySql;
 pub(crate) use self::postgres::{PgBouncer, Postgres, Postgres18};
 pub(crate) use self::sqlite::{SqliteRollback, SqliteWal};
