@@ -1,51 +1,35 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
-    not(any(
-        feature = "mysql",
-        feature = "postgres",
-        feature = "sqlite"
-    )),
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
     allow(dead_code, reason = "without a store there is nothing that asks it")
 )]
 
-#[doc(hidden)]
-#[path = "private.rs"]
-pub mod __private;
-#[doc(hidden)]
-#[path = "transport.rs"]
-pub mod __transport;
-mod engine;
-pub mod error;
-mod failure;
-#[doc(hidden)]
-pub mod fast_check;
-pub mod fingerprint;
-pub mod handler;
-pub mod http;
-mod identity;
-pub mod key;
-pub mod lease;
-mod operation;
-mod outcome;
-mod payload;
-pub mod policy;
-pub mod purge;
-pub mod record;
-#[cfg(feature = "registry")]
-pub mod registry;
-mod replay;
-pub mod schema;
-mod spec;
-pub mod store;
-pub mod telemetry;
+mod calls;
+mod decision;
+mod edges;
+mod stores;
+mod values;
+mod workers;
 
 #[cfg(feature = "macros")]
 pub use idem_macros::{Failure, idempotent};
 
-pub use self::error::{Error, ErrorKind};
-pub use self::failure::{Failure, StoredFailure};
-pub use self::key::{IdempotencyKey, Namespace, Scope};
-pub use self::lease::Attempt;
-pub use self::operation::{LeasedOperation, Operation};
-pub use self::purge::{PurgeWorker, Purged};
-pub use self::replay::{ReplayExt, Replayable};
+pub use self::calls::{lease, telemetry};
+#[cfg(feature = "registry")]
+pub use self::edges::registry;
+pub use self::edges::{handler, http, store};
+#[doc(hidden)]
+pub use self::edges::{private as __private, transport as __transport};
+#[doc(hidden)]
+pub use self::stores::fast_check;
+pub use self::stores::schema;
+pub use self::values::{error, fingerprint, key, policy, record};
+pub use self::workers::purge;
+
+pub use self::calls::lease::Attempt;
+pub use self::values::error::{Error, ErrorKind};
+pub use self::values::failure::{Failure, StoredFailure};
+pub use self::values::key::{IdempotencyKey, Namespace, Scope};
+pub use self::values::operation::{LeasedOperation, Operation};
+pub use self::values::replay::{ReplayExt, Replayable};
+pub use self::workers::purge::{PurgeWorker, Purged};

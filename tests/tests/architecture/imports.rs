@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ItemMod, ItemUse, UseTree};
 
-/// Returns the root items of the crate that `text` names, in `use` or in a path, through `crate::`
+/// Returns the paths below the root of the crate that `text` names, in `use` or in a path, through `crate::`
 /// or `super::`, at any nesting. `file` is its path below `src`.
 pub(crate) fn of(file: &Path, text: &str) -> BTreeSet<String> {
     read(file, text).found
@@ -70,7 +70,9 @@ impl Names {
                 name => from.push(name.to_owned()),
             }
         }
-        self.found.extend(from.into_iter().next());
+        if !from.is_empty() {
+            self.found.insert(from.join("::"));
+        }
     }
 
     fn tree(&mut self, before: &mut Vec<String>, tree: &UseTree) {
@@ -164,24 +166,27 @@ impl<'ast> Visit<'ast> for Names {
 #[test]
 fn every_way_to_name_a_module_is_read() {
     let found = |file: &str, text: &str| of(Path::new(file), text).into_iter().collect::<Vec<_>>();
-    assert_eq!(found("a/b.rs", "use crate::{c, d::{E, f}};"), ["c", "d"]);
+    assert_eq!(
+        found("a/b.rs", "use crate::{c, d::{E, f}};"),
+        ["c", "d::E", "d::f"]
+    );
     assert_eq!(found("a/b.rs", "use super::super::c;"), ["c"]);
     assert_eq!(found("a/mod.rs", "use super::{c as d, e::*};"), ["c", "e"]);
-    assert_eq!(found("a/b.rs", "use super::c;"), ["a"]);
+    assert_eq!(found("a/b.rs", "use super::c;"), ["a::c"]);
     assert_eq!(
         found("a.rs", "mod t { use super::*; use super::super::c; }"),
         ["a", "c"]
     );
     assert_eq!(
         found("a.rs", "fn f() -> crate::c::D { crate::e::f() }"),
-        ["c", "e"]
+        ["c::D", "e::f"]
     );
-    assert_eq!(found("a.rs", "fn f() { g!(x, [crate::c::D]); }"), ["c"]);
+    assert_eq!(found("a.rs", "fn f() { g!(x, [crate::c::D]); }"), ["c::D"]);
     assert_eq!(
         found("a.rs", "#[doc = \"[x](crate::c)\"] pub(crate) fn f() {}"),
         [""; 0]
     );
-    assert_eq!(found("lib.rs", "use self::c::D;"), ["c"]);
+    assert_eq!(found("lib.rs", "use self::c::D;"), ["c::D"]);
     let foreign = |text: &str| {
         foreign(Path::new("a.rs"), text)
             .into_iter()

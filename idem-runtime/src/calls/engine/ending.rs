@@ -1,0 +1,283 @@
+//! Ends a claim: records and commits, or rolls back.
+
+use sqlx::Transaction;
+use sqlx_core::transaction::TransactionManager as _;
+
+use super::answer::Answer;
+use super::claim::{self, Claim, depth};
+use super::contract::Contract;
+use super::unit::State;
+use crate::stores::{
+    self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, Written,
+};
+use crate::values::error::Error;
+use crate::values::record::Status;
+
+/// How a claim ended.
+pub(super) enum Ending<T, E> {
+    Answered(Answer<T, E>),
+    /// Another attempt's record made the INSERT fail; this attempt is rolled back. `refusal` is the
+    /// database's error if it may have another cause; it is the answer if no such record exists.
+    Conflict {
+        claim_request: ClaimRequest,
+        snapshot: bool,
+        refusal: Option<Error>,
+    },
+    /// The record was refused; this attempt is rolled back. `with_commit` is set if COMMIT was in
+    /// the same message.
+    Refused {
+        claim_request: ClaimRequest,
+        refusal: Error,
+        with_commit: bool,
+        answer: Answer<T, E>,
+    },
+    /// The body failed while it read from a snapshot older than the lock: a competing attempt may
+    /// have committed since.
+    FailedInSnapshot {
+        claim_request: ClaimRequest,
+        error: E,
+    },
+    /// COMMIT was sent and its answer was lost. `answer` is right if the COMMIT was executed.
+    Ambiguous {
+        claim_request: Option<ClaimRequest>,
+        lost: sqlx::Error,
+        answer: Answer<T, E>,
+    },
+}
+
+/// Ends a claim whose body returned `Ok`.
+pub(super) async fn succeeded<DB: Backend, T, E>(
+    mut claim: Claim<'_, DB>,
+    value: T,
+    contract: &Contract<T, E>,
+) -> Ending<T, E> {
+    if !is_innermost(&mut claim).await {
+        return roll_back_and_answer(claim, Answer::Refused(Error::TransactionEnded)).await;
+    }
+    if claim.held.is_none() {
+        if let Err(refusal) = DB::check_transaction(&mut claim.tx).await {
+            return roll_back_and_answer(claim, Answer::Refused(refusal)).await;
+        }
+        let Claim { tx, state, own, .. } = claim;
+        return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
+    }
+    match contract.encode(&claim.request_snapshot.name, &value) {
+        Ok((bytes, value)) => {
+            record(claim, Status::Completed, &bytes, Answer::Executed(value)).await
+        }
+        Err(refusal) => roll_back_and_answer(claim, Answer::Refused(refusal)).await,
+    }
+}
+
+/// Ends a claim whose body returned `Err`.
+pub(super) async fn failed<DB: Backend, T, E>(
+    mut claim: Claim<'_, DB>,
+    error: E,
+    contract: &Contract<T, E>,
+) -> Ending<T, E> {
+    // Transactions that the body left open are rolled back with it.
+    is_innermost(&mut claim).await;
+    let name = &claim.request_snapshot.name;
+    let held = claim.held.as_ref();
+    match held.and_then(|_| contract.encode_failure(name, &error)) {
+        Some(Ok((bytes, error))) => {
+            let answer = Answer::FailureRecorded(error);
+            return record(claim, Status::Failed, &bytes, answer).await;
+        }
+        Some(Err(refusal)) => return roll_back_and_answer(claim, Answer::Refused(refusal)).await,
+        None => {}
+    }
+    let ended = match &claim.held {
+        Some(held) => DB::has_ended(&mut claim.tx, held).await,
+        None => Ok(false),
+    };
+    claim.state.out_of_sync |= ended.is_err();
+    roll_back(claim.tx, claim.state).await;
+    if let Ok(true) = ended {
+        return Ending::Answered(Answer::Refused(Error::TransactionEnded));
+    }
+    match claim.held {
+        Some(held) if claim.own && held.snapshot => Ending::FailedInSnapshot {
+            claim_request: held.request,
+            error,
+        },
+        _ => Ending::Answered(Answer::Failed(error)),
+    }
+}
+
+async fn roll_back_and_answer<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    claim.state.out_of_sync |= matches!(answer, Answer::Refused(Error::StatementUnfinished(_)));
+    roll_back(claim.tx, claim.state).await;
+    Ending::Answered(answer)
+}
+
+/// Rolls back the nested transactions that the body began and never ended (for example by
+/// `mem::forget`; dropped ones are rolled back). Returns whether the body's own transaction was the
+/// innermost all along. If it was not, a COMMIT would end a different level: it would release a
+/// savepoint and report success.
+async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
+    let mut innermost = true;
+    while depth::<DB>(&claim.tx) > claim.depth {
+        innermost = false;
+        if !DB::reopen(&mut claim.tx).await {
+            claim.state.out_of_sync = true;
+            break;
+        }
+        if DB::TransactionManager::rollback(&mut claim.tx)
+            .await
+            .is_err()
+        {
+            // The driver still counts this level: no further level can be ended.
+            break;
+        }
+    }
+    innermost && depth::<DB>(&claim.tx) == claim.depth
+}
+
+/// Rolls back the writes of a body. Returns whether the rollback succeeded.
+async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
+    state.sync_unchecked = true;
+    if state.out_of_sync || !DB::reopen(&mut tx).await {
+        state.out_of_sync = true;
+        return false;
+    }
+    claim::roll_back(tx, state).await
+}
+
+/// Writes the record as the last statement and commits.
+async fn record<DB: Backend, T, E>(
+    claim: Claim<'_, DB>,
+    status: Status,
+    payload: &[u8],
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    let Claim {
+        mut tx,
+        state,
+        own,
+        held: Some(held),
+        replaces,
+        attempt,
+        request_snapshot,
+        ..
+    } = claim
+    else {
+        return Ending::Answered(answer);
+    };
+    let failed = status == Status::Failed;
+    let body_writes = if failed {
+        BodyWrites::Discard
+    } else {
+        BodyWrites::Keep
+    };
+    let retention = request_snapshot.operation.policy().retention.as_micros();
+    let record = NewRecord {
+        status,
+        operation: &request_snapshot.name,
+        fingerprint: request_snapshot.fingerprint,
+        request: request_snapshot.request.as_deref(),
+        result: (!failed).then_some(payload),
+        failure: failed.then_some(payload),
+        retention: i64::try_from(retention).unwrap_or(i64::MAX),
+        replaces,
+        attempt,
+    };
+    let outcome = if own {
+        DB::finish(tx, &held, &record, body_writes).await
+    } else {
+        match stores::write(&mut *tx, &held, &record, body_writes).await {
+            Ok(Written::Done) => return commit(tx, state, own, Some(held.request), answer).await,
+            Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
+            Err(error) => FinishOutcome::Refused(tx, error),
+        }
+    };
+    state.out_of_sync |= matches!(
+        outcome,
+        FinishOutcome::Refused(_, Error::StatementUnfinished(_))
+    );
+    match outcome {
+        FinishOutcome::Committed => {
+            state.close_on_drop = false;
+            Ending::Answered(answer)
+        }
+        FinishOutcome::Conflict(tx) => {
+            roll_back(tx, state).await;
+            Ending::Conflict {
+                snapshot: held.snapshot,
+                claim_request: held.request,
+                refusal: None,
+            }
+        }
+        FinishOutcome::Refused(tx, refusal) if DB::may_be_conflict(&refusal) => {
+            roll_back(tx, state).await;
+            Ending::Conflict {
+                snapshot: held.snapshot,
+                claim_request: held.request,
+                refusal: Some(refusal),
+            }
+        }
+        FinishOutcome::Refused(tx, refusal) => {
+            let rolled_back = roll_back(tx, state).await;
+            let refusal = match refusal {
+                // The savepoint no longer exists, because the body ended the caller's transaction.
+                Error::TableMoved { .. } if !own && !rolled_back => Error::TransactionEnded,
+                refusal => refusal,
+            };
+            Ending::Refused {
+                with_commit: own && held.fused,
+                claim_request: held.request,
+                refusal,
+                answer,
+            }
+        }
+        FinishOutcome::Failed(error) => not_committed(error, Some(held.request), answer),
+    }
+}
+
+/// Sends COMMIT of the library's own transaction, or RELEASE SAVEPOINT in the caller's.
+async fn commit<DB: Backend, T, E>(
+    mut tx: Transaction<'_, DB>,
+    state: &mut State,
+    own: bool,
+    claim_request: Option<ClaimRequest>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    let committed = if own {
+        match DB::end(&mut tx).await {
+            Err(CommitError::RolledBack(refusal)) => {
+                roll_back(tx, state).await;
+                return Ending::Answered(Answer::Refused(refusal));
+            }
+            ended => ended,
+        }
+    } else {
+        tx.commit()
+            .await
+            .map_err(|error| CommitError::RolledBack(DB::map_error(error)))
+    };
+    match committed {
+        Ok(()) => {
+            state.close_on_drop = false;
+            Ending::Answered(answer)
+        }
+        Err(error) => not_committed(error, claim_request, answer),
+    }
+}
+
+fn not_committed<T, E>(
+    error: CommitError,
+    claim_request: Option<ClaimRequest>,
+    answer: Answer<T, E>,
+) -> Ending<T, E> {
+    match error {
+        CommitError::RolledBack(error) => Ending::Answered(Answer::Refused(error)),
+        CommitError::Ambiguous(lost) => Ending::Ambiguous {
+            claim_request,
+            lost,
+            answer,
+        },
+    }
+}

@@ -1,0 +1,271 @@
+//! The inputs of one call, computed once before the body runs.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use crate::calls::telemetry::{Call, PANICKED};
+use crate::decision::DecideInput;
+use crate::values::error::{Error, Field, Invalid};
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
+use crate::values::identity::Identity;
+use crate::values::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
+use crate::values::operation::Operation;
+use crate::values::record::{Record, stored_request};
+use crate::values::spec::OperationSpec;
+
+/// A value that is compared on a retry. Implemented for every type that is `Serialize`.
+#[diagnostic::on_unimplemented(
+    message = "this parameter is compared on a retry, and `{Self}` does not implement `Serialize`",
+    label = "derive `serde::Serialize` for it, or leave the parameter out: `skip(..)`"
+)]
+pub trait Compared {
+    #[doc(hidden)]
+    fn add_to(&self, name: &'static str, fields: &mut RequestFields) -> Result<(), Invalid>;
+    #[doc(hidden)]
+    fn canonical(&self) -> Result<Vec<u8>, Invalid>;
+}
+
+impl<T: serde::Serialize + ?Sized> Compared for T {
+    fn add_to(&self, name: &'static str, fields: &mut RequestFields) -> Result<(), Invalid> {
+        fields.field(name, self)
+    }
+
+    fn canonical(&self) -> Result<Vec<u8>, Invalid> {
+        canonical_json(self)
+    }
+}
+
+/// One call of one operation. The methods collect its inputs; `settle` returns the first fault
+/// among them.
+pub struct Request {
+    operation: OperationSpec,
+    /// The operation's name in this call.
+    name: Cow<'static, str>,
+    key: Option<IdempotencyKey>,
+    scope: Option<Scope>,
+    /// `None` until a parameter is added.
+    fields: Option<RequestFields>,
+    projection: Option<Vec<u8>>,
+    fault: Option<Invalid>,
+    identity: Option<Identity>,
+    canonical: Option<Vec<u8>>,
+    fingerprint: Option<Fingerprint>,
+    started: Instant,
+    /// Whether the call has begun and its event was not emitted yet.
+    event_due: bool,
+    waits: u32,
+}
+
+impl Request {
+    /// Creates a call of this operation.
+    pub fn new<F>(operation: Operation<F>) -> Self {
+        Self::of(operation.into())
+    }
+
+    /// Creates a call of an operation of either type.
+    pub(crate) fn of(operation: OperationSpec) -> Self {
+        Self {
+            operation,
+            name: Cow::Borrowed(operation.name()),
+            key: None,
+            scope: None,
+            fields: None,
+            projection: None,
+            fault: None,
+            identity: None,
+            canonical: None,
+            fingerprint: None,
+            started: Instant::now(),
+            event_due: false,
+            waits: 0,
+        }
+    }
+
+    /// Sets the key.
+    pub fn key<K: KeySource + ?Sized>(&mut self, key: &K) {
+        match key.idempotency_key() {
+            Ok(key) => self.key = key,
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Returns whether the call runs without idempotency: it has no key and needs none. Faults in
+    /// the values to compare are then ignored.
+    fn is_unkeyed(&self) -> bool {
+        self.key.is_none() && !self.operation.policy().key_required
+    }
+
+    /// Sets the operation's name, if it is determined by each call. Must come after the key.
+    pub fn named<N: AsRef<str> + ?Sized>(&mut self, name: &N) {
+        if self.is_unkeyed() {
+            return;
+        }
+        let name = name.as_ref();
+        match text::check(Field::Operation, name, limits::OPERATION_MAX) {
+            Ok(()) => self.name = Cow::Owned(name.to_owned()),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Sets the scope, replacing the one that the key carries. Must come after the key.
+    pub fn scope<S: ScopeSource + ?Sized>(&mut self, scope: &S) {
+        if self.is_unkeyed() {
+            return;
+        }
+        match scope.scope() {
+            Ok(scope) => self.scope = Some(scope),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Adds a compared parameter. Must come after the key.
+    pub fn field<V: Compared + ?Sized>(&mut self, name: &'static str, value: &V) {
+        if self.is_unkeyed() {
+            return;
+        }
+        if let Err(fault) = value.add_to(name, self.fields.get_or_insert_default()) {
+            self.fail(fault);
+        }
+    }
+
+    /// Sets a value to compare instead of the parameters. Must come after the key.
+    pub fn projection<V: Compared + ?Sized>(&mut self, value: &V) {
+        if self.is_unkeyed() {
+            return;
+        }
+        match value.canonical() {
+            Ok(bytes) => self.projection = Some(bytes),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Stores a fault, unless an earlier one is stored.
+    fn fail(&mut self, fault: Invalid) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Computes identity, canonical request and fingerprint. Returns `None` if the call has no key
+    /// and needs none.
+    pub(crate) fn settle(&mut self) -> Result<Option<&Identity>, Error> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault.into());
+        }
+        if let Some(key) = self.key.take() {
+            let Some(scope) = self.scope.take().or_else(|| key.scope().cloned()) else {
+                let operation = self.name.clone();
+                return Err(Error::ScopeMissing { operation });
+            };
+            self.identity = Some(Identity::of_operation(
+                self.operation.namespace(),
+                scope,
+                key,
+            ));
+            if self.operation.policy().fingerprint {
+                let fields = self.fields.take();
+                let canonical = self
+                    .projection
+                    .take()
+                    .unwrap_or_else(|| fields.unwrap_or_default().into_canonical());
+                self.fingerprint = Fingerprint::compute(
+                    FINGERPRINT_VERSION,
+                    self.operation.namespace(),
+                    &self.name,
+                    &canonical,
+                );
+                self.canonical = Some(canonical);
+            }
+        }
+        if self.identity.is_none() && self.operation.policy().key_required {
+            return Err(Error::KeyMissing {
+                operation: self.name.clone(),
+            });
+        }
+        Ok(self.identity.as_ref())
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    /// Starts the call: if it is dropped before another outcome is emitted, the event says
+    /// `dropped` or `panicked`.
+    pub(crate) fn begun(&mut self, waits: u32) {
+        self.event_due = true;
+        self.waits = waits;
+    }
+
+    /// Emits the call's event.
+    pub(crate) fn emit(
+        &mut self,
+        outcome: &'static str,
+        record: Option<&Record>,
+        refusal: Option<&Error>,
+    ) {
+        self.event_due = false;
+        Call {
+            operation: self.operation(),
+            name: &self.name,
+            identity: self.identity(),
+            outcome,
+            record,
+            refusal,
+            waits: self.waits,
+            elapsed: self.started().elapsed(),
+        }
+        .emit();
+    }
+
+    pub(crate) fn operation(&self) -> &OperationSpec {
+        &self.operation
+    }
+
+    /// Returns the operation's name in this call.
+    pub(crate) fn name(&self) -> &Cow<'static, str> {
+        &self.name
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    /// Returns the request to store, or `None` if the operation does not record requests.
+    pub(crate) fn recorded_request(&self) -> Option<&[u8]> {
+        if self.operation.policy().record_request {
+            self.kept_request()
+        } else {
+            None
+        }
+    }
+
+    /// Returns the request to store even if the operation does not record requests, or `None` if it
+    /// compares none.
+    pub(crate) fn kept_request(&self) -> Option<&[u8]> {
+        let limit = self.operation.policy().request_limit;
+        let canonical = self.canonical.as_deref();
+        canonical.map(|canonical| stored_request(canonical, limit))
+    }
+
+    pub(crate) fn decide_input(&self) -> DecideInput<'_> {
+        DecideInput {
+            namespace: self.operation.namespace(),
+            operation: &self.name,
+            request: self.canonical.as_deref(),
+            fingerprint: self.fingerprint,
+            expiry: self.operation.policy().expiry,
+            lease_holder: None,
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.event_due {
+            let panicked = std::thread::panicking();
+            self.emit(if panicked { PANICKED } else { "dropped" }, None, None);
+        }
+    }
+}

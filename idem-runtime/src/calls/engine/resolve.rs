@@ -1,0 +1,223 @@
+//! Resolves what the claim could not decide: a conflict with a competing attempt, a failure inside
+//! an old snapshot, and a lost COMMIT.
+
+use std::mem;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::answer::Answer;
+use super::request::Request;
+use super::source::From;
+use super::unit::{Unit, pause};
+use crate::decision::{Decision, decide};
+use crate::stores::{Backend, ClaimLookup, ClaimRequest, Session};
+use crate::values::error::Error;
+
+/// How long the library looks for the outcome of a lost COMMIT before it returns
+/// [`Error::CommitUnknown`]: 5 seconds.
+pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Returns whether the connection's answers still match its statements after a body. If they do
+/// not, a pooled connection is closed, and the session of the caller's own connection is ended.
+pub(super) async fn in_sync<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
+    if !mem::take(&mut unit.state.sync_unchecked) {
+        return true;
+    }
+    let borrowed = matches!(unit.source.0, From::Connection(_));
+    let Ok((conn, state, _)) = unit.connect().await else {
+        return true;
+    };
+    // If the call is dropped here, the connection is closed.
+    let close_on_drop = mem::replace(&mut state.close_on_drop, true);
+    let in_sync = !mem::take(&mut state.out_of_sync) && DB::is_in_sync(conn).await;
+    if in_sync {
+        state.close_on_drop = close_on_drop;
+    } else if borrowed {
+        DB::hang_up(conn).await;
+    }
+    in_sync
+}
+
+/// Returns the driver error for a connection whose answers do not match its statements, if there is
+/// no better one.
+pub(super) fn out_of_sync() -> sqlx::Error {
+    sqlx::Error::Protocol("an answer was not that of the statement sent".into())
+}
+
+/// Converts a refusal after a body. If the driver or the server reports a protocol error there, the
+/// connection works and the body has left a statement unfinished.
+pub(super) fn behind_body(refusal: Error) -> Error {
+    match refusal {
+        Error::Unavailable(error) if is_unexpected(error.as_sqlx()) => {
+            Error::StatementUnfinished(error)
+        }
+        refusal => refusal,
+    }
+}
+
+/// Returns whether the driver reports a protocol error, or PostgreSQL a protocol violation.
+fn is_unexpected(error: &sqlx::Error) -> bool {
+    let violated = |code: &str| code == "08P01";
+    matches!(error, sqlx::Error::Protocol(_))
+        || error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .is_some_and(|code| violated(&code))
+}
+
+/// Converts a refusal that was read from a connection whose answers do not match its statements.
+pub(super) fn out_of_sync_at(refusal: Error) -> Error {
+    match refusal {
+        Error::NotStorable { .. } => refusal,
+        _ => Error::StatementUnfinished(out_of_sync().into()),
+    }
+}
+
+/// Resolves a conflict: another attempt's record made the INSERT fail. Decides on that record, or
+/// returns why it cannot be seen. If the INSERT may have failed for another reason, `refusal` is
+/// that error. Looks only once.
+pub(super) async fn after_conflict<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    claim_request: &ClaimRequest,
+    snapshot: bool,
+    refusal: Option<Error>,
+) -> Answer<T, E> {
+    match look_again(unit, request, claim_request).await {
+        Ok((decision, joined)) => Answer::of(decision, || {
+            if joined && snapshot {
+                Error::FreshTransactionNeeded
+            } else {
+                refusal.unwrap_or(Error::RecordInvisible)
+            }
+        }),
+        Err(error) => Answer::Refused(error),
+    }
+}
+
+/// Resolves a body's failure that read from a snapshot older than the lock. If a competing attempt
+/// has committed since, its record is the answer.
+pub(super) async fn after_failure<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    claim_request: &ClaimRequest,
+    error: E,
+) -> Answer<T, E> {
+    match look_again(unit, request, claim_request).await {
+        Ok((Decision::Replay(record), _)) => Answer::Replayed(record),
+        Ok((Decision::ReplayFailure(record), _)) => Answer::FailureReplayed(record),
+        // No other attempt committed, or it cannot be known: return the body's own error.
+        Ok(_) | Err(_) => Answer::Failed(error),
+    }
+}
+
+/// Looks the record up on the unit's connection: outside any transaction, or in the caller's.
+/// Returns the decision, and whether it was in the caller's transaction.
+async fn look_again<DB: Backend>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    claim_request: &ClaimRequest,
+) -> Result<(Decision, bool), Error> {
+    if unit.state.close_on_drop {
+        unit.release_connection();
+    }
+    let (conn, ..) = unit.connect().await.map_err(DB::map_error)?;
+    let joined = conn.has_transaction();
+    let (lookup, _) = conn
+        .look_up(claim_request)
+        .await?
+        .split(claim_request.clone());
+    Ok((decide(lookup, request.decide_input()), joined))
+}
+
+/// The outcome of a COMMIT whose answer was lost.
+enum Verdict {
+    Executed,
+    Other(Decision),
+    /// The lock was free and there is no record: the transaction was rolled back.
+    RolledBack,
+}
+
+/// Finds out the outcome of a COMMIT on a new connection. It first takes the identity's lock, which
+/// the old transaction holds until it has ended. Then it reads the record: if it carries this
+/// attempt's id, the COMMIT was executed.
+pub(super) async fn lost_commit<DB: Backend, T, E>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    claim_request: &ClaimRequest,
+    lost: sqlx::Error,
+    answer: Answer<T, E>,
+) -> Answer<T, E> {
+    unit.release_connection();
+    if unit.pool().is_none() {
+        return Answer::Refused(Error::CommitUnknown(lost.into()));
+    }
+    let deadline = Instant::now() + RESOLVE_WITHIN;
+    let mut tries = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Check the deadline explicitly: a closed pool returns an error at once, so the timeout
+        // would never fire.
+        if left.is_zero() {
+            return Answer::Refused(Error::CommitUnknown(lost.into()));
+        }
+        match tokio::time::timeout(left, verdict(unit, request, claim_request)).await {
+            Ok(Ok(Verdict::Executed)) => return answer,
+            Ok(Ok(Verdict::RolledBack)) => {
+                return Answer::Refused(behind_body(Error::Unavailable(lost.into())));
+            }
+            Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. }))) | Err(_)) => {
+                unit.release_connection();
+                tokio::time::sleep(pause(tries)).await;
+                tries += 1;
+            }
+            Ok(Ok(Verdict::Other(decision))) => {
+                return Answer::of(decision, || Error::CommitUnknown(lost.into()));
+            }
+            Err(_) => return Answer::Refused(Error::CommitUnknown(lost.into())),
+        }
+    }
+}
+
+async fn verdict<DB: Backend>(
+    unit: &mut Unit<'_, DB>,
+    request: &Request,
+    claim_request: &ClaimRequest,
+) -> Result<Verdict, Error> {
+    let (conn, state, _) = unit.connect().await.map_err(DB::map_error)?;
+    state.close_on_drop = true;
+    let anew = claim_request.anew();
+    let (tx, found) = DB::open(conn, &anew).await?;
+    let found = found?;
+    let snapshot = found.snapshot;
+    let mut verdict = judge(found, request, claim_request, anew);
+    let rolled_back = DB::roll_back(tx).await.map_err(DB::map_error);
+    state.close_on_drop = rolled_back.is_err();
+    if snapshot && matches!(verdict, Verdict::RolledBack) {
+        rolled_back?;
+        // The snapshot of this transaction may be older than the lock: the old transaction may have
+        // committed in between. It has ended, so a look-up from here on is exact.
+        let found = conn.look_up(claim_request).await?;
+        verdict = judge(found, request, claim_request, claim_request.clone());
+    }
+    Ok(verdict)
+}
+
+fn judge(
+    found: ClaimLookup,
+    request: &Request,
+    claim_request: &ClaimRequest,
+    asked: ClaimRequest,
+) -> Verdict {
+    let ours = found
+        .record
+        .as_ref()
+        .is_some_and(|record| record.attempt_id == claim_request.attempt_id);
+    let (lookup, _) = found.split(asked);
+    match decide(lookup, request.decide_input()) {
+        _ if ours => Verdict::Executed,
+        Decision::Run { .. } => Verdict::RolledBack,
+        other => Verdict::Other(other),
+    }
+}

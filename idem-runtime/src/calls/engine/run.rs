@@ -1,0 +1,91 @@
+//! The engine without the attribute: methods of a constant [`Operation`].
+
+use serde::Serialize;
+use sqlx::Transaction;
+
+use super::contract::{HandlerError, RecordRead, RecordWrite, contract, lifts, reads, writes};
+use super::failures::FailureMode;
+use super::flow::{Step, claim, finish, settle, tx};
+use super::request::Request;
+use super::source::Begin;
+use super::unit::unit;
+use crate::stores::Backend;
+use crate::values::key::KeySource;
+use crate::values::operation::Operation;
+use crate::values::replay::Replayable;
+
+impl<M> Operation<M> {
+    /// Runs `body` at most once for `key`, in the transaction of its record; every later call gets
+    /// the recorded result.
+    ///
+    /// `db` is a pool, a connection or a transaction, as for a handler of the attribute. `request`
+    /// is compared on a retry. The body must name its error type, as closures do: `Ok::<_, E>(..)`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// use idem_runtime::{IdempotencyKey, Operation};
+    ///
+    /// const GREET: Operation = Operation::new("greetings", "greet");
+    ///
+    /// let key: IdempotencyKey = "7f3c".parse::<IdempotencyKey>()?.global();
+    /// let greeting = GREET
+    ///     .run(&pool, &key, &"Ada", async |tx| {
+    ///         sqlx::query("INSERT INTO greeting (name) VALUES ('Ada')").execute(&mut **tx).await?;
+    ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>("Hello, Ada".to_owned())
+    ///     })
+    ///     .await?;
+    /// assert!(!greeting.replayed());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// An operation that records failures asks the error type for `Failure`:
+    ///
+    /// ```compile_fail
+    /// # use idem_runtime::{IdempotencyKey, Operation, policy::RecordFailures};
+    /// # async fn example(pool: sqlx::SqlitePool, key: IdempotencyKey) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// const PAY: Operation<RecordFailures> = Operation::new("payments", "pay").record_failures();
+    ///
+    /// // `Box<dyn Error>` does not say which failures are permanent.
+    /// PAY.run(&pool, &key, &5, async |_| Ok::<_, Box<dyn std::error::Error + Send + Sync>>(1)).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The body's own error, after everything is rolled back, or under [`RecordFailures`] after the
+    /// failure is recorded; or an [`Error`](crate::Error) of the library's by `From`.
+    ///
+    /// [`RecordFailures`]: crate::values::policy::RecordFailures
+    pub async fn run<'c, DB, K, Q, T, E, F>(
+        &self,
+        db: impl Begin<'c, Transaction<'c, DB>>,
+        key: &K,
+        request: &Q,
+        body: F,
+    ) -> Result<Replayable<T>, E>
+    where
+        M: FailureMode<E>,
+        DB: Backend,
+        K: KeySource + ?Sized,
+        Q: Serialize + ?Sized,
+        T: RecordWrite + RecordRead,
+        E: HandlerError,
+        F: AsyncFnOnce(&mut Transaction<'_, DB>) -> Result<T, E>,
+    {
+        let contract = M::contract(contract(writes(), reads(), lifts()));
+        let mut call = Request::new(*self);
+        call.key(key);
+        call.projection(request);
+        let mut unit = unit::<Transaction<'c, DB>>(db);
+        let mut claim = loop {
+            match claim(&mut unit, &mut call, &contract).await {
+                Step::Run(claim) => break claim,
+                Step::Done(done) => return done,
+                Step::Again => {}
+            }
+        };
+        let result = body(tx(&mut claim)).await;
+        let finished = finish(claim, result, &contract).await;
+        settle(unit, finished, call, &contract).await
+    }
+}

@@ -1,0 +1,37 @@
+//! What one leased call asks for.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::calls::engine::request::Request;
+use crate::values::operation::LeasedOperation;
+use crate::values::policy::Lease;
+
+/// A call of an operation that has a lease, and that lease.
+pub struct LeasedRequest {
+    pub(super) request: Request,
+    pub(super) lease: Lease,
+}
+
+impl LeasedRequest {
+    /// A call of this operation.
+    pub fn new<F>(operation: LeasedOperation<F>) -> Self {
+        Self {
+            request: Request::of(operation.into()),
+            lease: operation.lease_policy(),
+        }
+    }
+}
+
+impl Deref for LeasedRequest {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.request
+    }
+}
+
+impl DerefMut for LeasedRequest {
+    fn deref_mut(&mut self) -> &mut Request {
+        &mut self.request
+    }
+}

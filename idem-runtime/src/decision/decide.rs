@@ -1,0 +1,263 @@
+//! Decides what a call does next, from the state of the store at one moment.
+//!
+//! Every path uses this decision: before the transaction and inside it, after losing to a competing
+//! attempt, after a lost COMMIT, while waiting, and in the raw store. Therefore no fast path can
+//! skip the comparison of requests.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::values::error::{Error, Mismatch};
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, without_order};
+use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
+use crate::values::record::{AttemptId, Record, Status, Timestamp};
+
+/// The state of the store at one moment.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    /// The record, if there is one.
+    pub(crate) record: Option<Record>,
+    /// The result of trying to lock the identity.
+    pub(crate) lock: Lock,
+    /// That moment, by the database's clock.
+    pub(crate) now: Timestamp,
+}
+
+/// The result of trying to lock the identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// This attempt holds the lock.
+    Granted,
+    /// Another attempt holds the lock.
+    Refused,
+    /// An outer attempt in the same transaction holds the lock.
+    Nested,
+    /// The lock was not tried, because the store was only read.
+    NotAsked,
+    /// The lock was tried outside a transaction, where it has no effect.
+    NoTransaction,
+}
+
+/// The request that the state of the store is compared with.
+#[derive(Clone, Copy)]
+pub(crate) struct DecideInput<'a> {
+    /// The namespace, which is part of every fingerprint.
+    pub(crate) namespace: &'a str,
+    /// The operation that is called.
+    pub(crate) operation: &'a str,
+    /// The canonical JSON of the request, or `None` if the operation compares no requests.
+    pub(crate) request: Option<&'a [u8]>,
+    /// Its fingerprint of version [`FINGERPRINT_VERSION`], if already computed.
+    pub(crate) fingerprint: Option<Fingerprint>,
+    /// How a record past its retention is read.
+    pub(crate) expiry: Expiry,
+    /// The attempt that requests a lease, or `None` in atomic mode, where lapsed leases are not
+    /// taken over.
+    pub(crate) lease_holder: Option<LeaseHolder>,
+}
+
+impl fmt::Debug for DecideInput<'_> {
+    /// Prints no request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An attempt that requests a lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeaseHolder {
+    /// The attempt. A lease with this id is its own: the answer of an earlier claim was lost.
+    pub(crate) attempt_id: AttemptId,
+    /// How a lapsed lease is handled.
+    pub(crate) on_lapse: OnLapse,
+}
+
+/// The next step of the call.
+#[derive(Debug)]
+pub enum Decision {
+    /// Run the body.
+    Run {
+        /// The attempt of the reclaimable record to replace, if there is one.
+        replaces: Option<AttemptId>,
+        /// The number of the attempt, from 1.
+        attempt: i32,
+    },
+    /// Take over a lapsed lease and run the body.
+    TakeOver {
+        /// The attempt whose lease lapsed.
+        lapsed: AttemptId,
+        /// The number of the new attempt.
+        attempt: i32,
+    },
+    /// Make a lapsed lease unknown and return [`Error::OutcomeUnknown`].
+    Lapse(Box<Record>),
+    /// Run the body: this attempt already holds the lease.
+    AlreadyHeld {
+        /// The number of the attempt.
+        attempt: i32,
+    },
+    /// Return the recorded result.
+    Replay(Box<Record>),
+    /// Return the recorded failure.
+    ReplayFailure(Box<Record>),
+    /// Refuse the call: in flight, mismatch, nested, or unknown outcome.
+    Refuse(Error),
+}
+
+/// Decides, in this order:
+///
+/// 1. A record past its retention counts as absent if the operation has strict expiry.
+/// 2. Otherwise the record decides: mismatch, completed, failed, unknown, live lease, lapsed lease.
+///    Only an attempt that requests a lease acts on a lapsed one.
+/// 3. Without a record, or with a released record of the same request, the lock decides: nested,
+///    refused, or run.
+pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
+    let Lookup { record, lock, now } = lookup;
+    let mut reclaimable = None;
+    if let Some(record) = record {
+        let last_attempt = (record.attempt_id, record.attempt);
+        if has_expired(&record, now, input.expiry) {
+            reclaimable = Some(last_attempt);
+        } else {
+            match decide_record(record, now, input) {
+                Some(decision) => return decision,
+                None => reclaimable = Some(last_attempt),
+            }
+        }
+    }
+    match lock {
+        Lock::Nested => Decision::Refuse(Error::NestedSameKey),
+        Lock::Refused => Decision::Refuse(Error::InFlight {
+            retry_after: DEFAULT_RETRY_AFTER,
+        }),
+        Lock::NoTransaction => Decision::Refuse(Error::NotInTransaction),
+        Lock::Granted | Lock::NotAsked => Decision::Run {
+            replaces: reclaimable.map(|(attempt_id, _)| attempt_id),
+            attempt: reclaimable.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
+        },
+    }
+}
+
+/// Returns whether a record counts as absent because its retention is over. Leases and unknown
+/// outcomes have no retention.
+fn has_expired(record: &Record, now: Timestamp, expiry: Expiry) -> bool {
+    match record.status {
+        Status::Completed | Status::Failed | Status::Released => {
+            expiry == Expiry::Strict
+                && record
+                    .expires_at
+                    .is_some_and(|expires_at| expires_at <= now)
+        }
+        Status::InProgress | Status::Unknown => false,
+    }
+}
+
+/// Returns the decision of a record, or `None` if the key was released and the request is the same.
+/// A released record is compared like any other: an earlier attempt may have sent its request to a
+/// provider under the external key that all attempts share.
+fn decide_record(record: Record, now: Timestamp, input: DecideInput<'_>) -> Option<Decision> {
+    match mismatch(&record, input) {
+        Ok(None) => {}
+        Ok(Some(mismatch)) => return Some(Decision::Refuse(Error::Mismatch(Box::new(mismatch)))),
+        Err(error) => return Some(Decision::Refuse(error)),
+    }
+    Some(match record.status {
+        Status::Completed => Decision::Replay(Box::new(record)),
+        Status::Failed => Decision::ReplayFailure(Box::new(record)),
+        Status::Unknown => Decision::Refuse(unknown(&record)),
+        Status::InProgress => decide_lease(record, now, input.lease_holder),
+        Status::Released => return None,
+    })
+}
+
+/// Decides on a lease. At `locked_until` itself the lease has lapsed: that is the first moment that
+/// does not belong to its owner.
+fn decide_lease(record: Record, now: Timestamp, lease_holder: Option<LeaseHolder>) -> Decision {
+    let left = record
+        .locked_until
+        .map(|until| until.since(now))
+        .filter(|left| !left.is_zero());
+    let has_lapsed = record.locked_until.is_some() && left.is_none();
+    match lease_holder {
+        Some(lease_holder) if lease_holder.attempt_id == record.attempt_id => {
+            Decision::AlreadyHeld {
+                attempt: record.attempt,
+            }
+        }
+        Some(lease_holder) if has_lapsed => match lease_holder.on_lapse {
+            OnLapse::Retry => Decision::TakeOver {
+                lapsed: record.attempt_id,
+                attempt: record.attempt.saturating_add(1),
+            },
+            OnLapse::Unknown => Decision::Lapse(Box::new(record)),
+        },
+        // A lease without `locked_until` (impossible in our schema) counts as live for ever.
+        _ => Decision::Refuse(Error::InFlight {
+            retry_after: left.map_or(DEFAULT_RETRY_AFTER, |left| {
+                retry_after(now.since(record.created_at), left)
+            }),
+        }),
+    }
+}
+
+/// Returns when to retry a key that an attempt of this age holds: the age again, but at least
+/// [`DEFAULT_RETRY_AFTER`], at most [`MAX_RETRY_AFTER`], and no later than its lease may lapse. The
+/// length of the lease does not tell how long the work takes, only how long a silent owner is
+/// waited for.
+pub(super) fn retry_after(age: Duration, left: Duration) -> Duration {
+    age.clamp(DEFAULT_RETRY_AFTER, MAX_RETRY_AFTER).min(left)
+}
+
+/// Returns the error for a record whose outcome is unknown.
+pub(crate) fn unknown(record: &Record) -> Error {
+    Error::OutcomeUnknown {
+        operation: record.operation.clone(),
+        attempt_id: record.attempt_id.as_uuid(),
+        attempt: record.attempt,
+    }
+}
+
+/// Returns how the request differs from the recorded one, or `None` if it is the same. Both are
+/// hashed by the algorithm of the record.
+fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>, Error> {
+    let submitted = match input.request {
+        Some(request) => Some(submitted(record.fingerprint_version, input, request)?),
+        None => None,
+    };
+    let same_request = match (record.fingerprint, submitted) {
+        (Some(recorded), Some(submitted)) => recorded == submitted,
+        // Compare only if both sides have a hash: an operation that began or stopped comparing
+        // keeps its earlier keys.
+        (None, _) | (_, None) => true,
+    };
+    if record.operation == input.operation && same_request {
+        return Ok(None);
+    }
+    let mut mismatch = Mismatch::new(record.operation.clone(), input.operation.to_owned());
+    mismatch.recorded_request.clone_from(&record.request);
+    mismatch.recorded_request_too_large = record.request_too_large;
+    mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
+    mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
+    if record.operation == input.operation
+        && let (Some(recorded), Some(submitted)) = (&record.request, input.request)
+    {
+        let elements = without_order(recorded);
+        mismatch.differs_in_order_only = elements.is_some() && elements == without_order(submitted);
+    }
+    Ok(Some(mismatch))
+}
+
+/// Returns the fingerprint of the submitted request by the algorithm of `version`.
+fn submitted(version: i16, input: DecideInput<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
+    match input.fingerprint {
+        Some(fingerprint) if version == FINGERPRINT_VERSION => Ok(fingerprint),
+        _ => Fingerprint::compute(version, input.namespace, input.operation, request).ok_or(
+            Error::UnknownState {
+                what: "fingerprint version",
+                value: i64::from(version),
+            },
+        ),
+    }
+}

@@ -1,0 +1,66 @@
+//! Answers as responses.
+
+use axum_core::body::Body;
+use axum_core::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LINK, RETRY_AFTER};
+
+use super::header::IDEMPOTENT_REPLAYED;
+use super::problem::Problem;
+use crate::values::error::Error;
+use crate::values::replay::Replayable;
+
+impl IntoResponse for Error {
+    /// [`Problem::of`] it. What the database said stays out of it. A recorded failure bears
+    /// `Idempotent-Replayed: true`.
+    fn into_response(self) -> Response {
+        let mut response = Problem::of(&self).into_response();
+        if matches!(self, Self::RecordedFailure(_)) {
+            set_replayed(&mut response);
+        }
+        response
+    }
+}
+
+impl<T: IntoResponse> IntoResponse for Replayable<T> {
+    /// The value's response; a replay also bears `Idempotent-Replayed: true`.
+    fn into_response(self) -> Response {
+        let replayed = self.replayed();
+        let mut response = self.into_inner().into_response();
+        if replayed {
+            set_replayed(&mut response);
+        }
+        response
+    }
+}
+
+impl IntoResponse for Problem {
+    /// `application/problem+json`, with `Retry-After` where it says so, and a `Link` to the
+    /// documentation (relation `describedby`), as the IETF draft shows. The response's extensions hold the
+    /// problem.
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = Response::new(Body::from(self.to_json()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA_TYPE));
+        // A refusal holds for this moment only.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(link) = self
+            .link()
+            .and_then(|link| HeaderValue::try_from(link).ok())
+        {
+            headers.insert(LINK, link);
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+fn set_replayed(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+}

@@ -1,0 +1,10 @@
+//! What others name: the rules of the HTTP edge, the traits of a handler's signature, the registry, and the doors
+//! for generated code and for the transports.
+
+pub mod handler;
+pub mod http;
+pub mod private;
+#[cfg(feature = "registry")]
+pub mod registry;
+pub mod store;
+pub mod transport;

@@ -1,0 +1,98 @@
+//! All names that generated code may use. Not part of the public interface.
+
+pub use std::clone::Clone;
+pub use std::fmt::Debug;
+pub use std::marker::Copy;
+pub use std::option::Option::{self, None, Some};
+pub use std::result::Result::{self, Err, Ok};
+
+#[cfg(feature = "registry")]
+pub use inventory::submit;
+pub use serde_json::Value;
+
+pub use crate::calls::engine::contract::{Contract, contract, failures, lifts, reads, writes};
+pub use crate::calls::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
+pub use crate::calls::engine::request::Request;
+pub use crate::calls::engine::unit::{Unit, unit};
+#[cfg(feature = "registry")]
+pub use crate::edges::registry::Handler;
+pub use crate::values::failure::StoredFailure;
+pub use crate::values::operation::{DescribeOperation, LeasedOperation, Operation};
+pub use crate::values::payload::failure::{
+    Described, FailureField, described, field, listed, named, replayed, same_variant,
+};
+pub use crate::values::policy::{OnLapse, RecordFailures, RetryFailures};
+
+pub use crate::calls::lease::request::LeasedRequest;
+pub use crate::calls::lease::run::{AttemptReceiver, LeasedCall, leased, run};
+
+use std::time::Duration;
+
+use crate::values::error::Invalid;
+use crate::values::key::IdempotencyKey;
+use crate::values::key::source::KeyPart;
+use crate::values::replay::Replayable;
+
+/// `retention = "24h"` and the like.
+pub const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Derives the key of `key = natural(a, b)`.
+///
+/// # Errors
+/// [`Invalid`] if there is no part, or a part is blank.
+pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
+    IdempotencyKey::derive(parts.iter().map(|part| part.text()))
+}
+
+/// Returns the result without [`Replayable`], for `signature = "keep"`.
+///
+/// # Errors
+/// The error of `result`.
+pub fn keep<T, E>(result: Result<Replayable<T>, E>) -> Result<T, E> {
+    result.map(Replayable::into_inner)
+}
+
+/// Returns `self` as a reference to the value, for every receiver type (`Box<Self>`, `Arc<Self>`,
+/// ...).
+pub fn receiver<T: ?Sized>(receiver: &T) -> &T {
+    receiver
+}
+
+/// Registers a handler, inside its own body. The brackets hold the path of this module.
+#[cfg(feature = "registry")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __register {
+    ([$($p:tt)*] $namespace:literal, _, $function:literal) => {
+        $($p)*::submit! {
+            $($p)*::Handler::new(
+                $namespace,
+                $($p)*::None,
+                $function,
+                (::core::module_path!(), ::core::file!(), ::core::line!()),
+            )
+        }
+    };
+    ([$($p:tt)*] $namespace:literal, $operation:literal, $function:literal) => {
+        $($p)*::submit! {
+            $($p)*::Handler::new(
+                $namespace,
+                $($p)*::Some($operation),
+                $function,
+                (::core::module_path!(), ::core::file!(), ::core::line!()),
+            )
+        }
+    };
+}
+
+/// Does nothing without the feature `registry`.
+#[cfg(not(feature = "registry"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __register {
+    ($($handler:tt)*) => {};
+}
+
+pub use __register as register;

@@ -1,0 +1,244 @@
+//! What the engine asks of a database beyond its connections: units of work.
+
+use std::future::Future;
+
+use sqlx::{Database, Pool, Transaction};
+
+use super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+    PoolTraits, Purgeable, Session, Written,
+};
+use crate::values::error::Error;
+
+/// A unit of work, and what claiming in it showed.
+pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<ClaimLookup, Error>);
+
+/// A unit of work that was claimed as it was begun.
+pub(super) type Fresh<'c, DB> = (Transaction<'c, DB>, HeldClaim);
+
+/// What became of recording and committing.
+#[doc(hidden)]
+pub enum FinishOutcome<'c, DB: Backend> {
+    /// Both are done.
+    Committed,
+    /// Another attempt's record stands in the way; to be rolled back.
+    Conflict(Transaction<'c, DB>),
+    /// Refused, before COMMIT or by it; to be rolled back.
+    Refused(Transaction<'c, DB>, Error),
+    /// COMMIT was sent; or the connection is of no further use.
+    Failed(CommitError),
+}
+
+/// A database on which handlers can be made idempotent. Sealed; implemented by sqlx's database
+/// types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database that idem supports, or its feature is off",
+    note = "turn on the feature of idem-runtime that is named after the database: `postgres`, `mysql` or `sqlite`"
+)]
+pub trait Backend: Database<Connection: Session> {
+    /// What `pool` knows of its connections that they cannot tell themselves.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if its connections do not share one database.
+    #[doc(hidden)]
+    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error>;
+
+    /// A look before any transaction, where beginning one would wait for other keys.
+    #[doc(hidden)]
+    fn look_up_before_begin(
+        conn: &mut Self::Connection,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<Option<ClaimLookup>, Error>> + Send;
+
+    /// Begins a unit of work and claims in it. The transaction comes back even if claiming failed,
+    /// for its owner to roll back.
+    #[doc(hidden)]
+    fn open<'c>(
+        conn: &'c mut Self::Connection,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
+
+    /// Begins a unit of work on a pooled connection and claims in it, in one message: for the usual case,
+    /// an identity without a record. Asked only where [`PoolTraits::fuses`] says so.
+    ///
+    /// # Errors
+    /// Why not; the connection is then to be cleared by the next attempt, which is told so
+    /// ([`ClaimRequest::fused_fallback`]).
+    #[doc(hidden)]
+    fn open_fresh<'c>(
+        conn: &'c mut Self::Connection,
+        request: &ClaimRequest,
+        may_discard: bool,
+    ) -> impl Future<Output = Result<Fresh<'c, Self>, Result<FusedFallback, Error>>> + Send {
+        let _ = (conn, request, may_discard);
+        async { Err(Ok(FusedFallback::Unfit)) }
+    }
+
+    /// Begins a unit of work without a claim, for a call without a key.
+    #[doc(hidden)]
+    fn open_plain(
+        conn: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
+
+    /// Sets a savepoint in the caller's transaction and claims in it.
+    #[doc(hidden)]
+    fn join<'c>(
+        conn: &'c mut Self::Connection,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
+
+    /// Sets a savepoint in the caller's transaction, for a call without a key.
+    #[doc(hidden)]
+    fn join_plain(
+        conn: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
+
+    /// Ends a transaction that a failed `open` left on the connection, or that was forgotten on one
+    /// that may not be closed.
+    #[doc(hidden)]
+    fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// Makes sure that there is a transaction to roll back after a body that may have ended it,
+    /// where the driver counts on one. Returns `false` if the connection no longer answers what it is
+    /// asked: then nothing more is to be sent on it.
+    #[doc(hidden)]
+    fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = bool> + Send;
+
+    /// After a body that failed: whether it has ended its transaction by itself, so that what it wrote may
+    /// stand. `false` also where that cannot be told: an aborted transaction answers nothing.
+    ///
+    /// # Errors
+    /// [`Error::StatementUnfinished`] if the connection no longer answers what it is asked.
+    #[doc(hidden)]
+    fn has_ended(
+        tx: &mut Transaction<'_, Self>,
+        claim: &HeldClaim,
+    ) -> impl Future<Output = Result<bool, Error>> + Send {
+        async {
+            match tx.release_savepoint(claim, BodyWrites::Discard).await {
+                Err(Error::TransactionEnded) => Ok(true),
+                Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+                Ok(()) | Err(_) => Ok(false),
+            }
+        }
+    }
+
+    /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
+    /// say so itself.
+    #[doc(hidden)]
+    fn check_transaction(
+        tx: &mut Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Writes the record and commits, after taking back the body's writes if `body_writes`.
+    #[doc(hidden)]
+    fn finish<'c>(
+        tx: Transaction<'c, Self>,
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> impl Future<Output = FinishOutcome<'c, Self>> + Send {
+        finish(tx, claim, record, body_writes)
+    }
+
+    /// COMMIT of a unit of work begun by [`Backend::open`]. Where it is refused there is still a
+    /// transaction to roll back, as the driver counts on.
+    #[doc(hidden)]
+    fn end(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
+
+    /// As [`Backend::end`]; and rolls back where that is refused.
+    #[doc(hidden)]
+    fn commit(
+        mut tx: Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), CommitError>> + Send {
+        async move {
+            let ended = Self::end(&mut tx).await;
+            if let Err(CommitError::RolledBack(_)) = ended {
+                Self::reopen(&mut tx).await;
+                // What cannot be rolled back by word is by the end of its session.
+                let _ = Self::roll_back(tx).await;
+            }
+            ended
+        }
+    }
+
+    /// After a body: whether the connection still answers what it is asked, and not what it was asked
+    /// before, where a driver can lose count.
+    #[doc(hidden)]
+    fn is_in_sync(conn: &mut Self::Connection) -> impl Future<Output = bool> + Send {
+        let _ = conn;
+        async { true }
+    }
+
+    /// Ends the session of a connection that is out of step and another's to close.
+    #[doc(hidden)]
+    fn hang_up(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send {
+        let _ = conn;
+        async {}
+    }
+
+    /// ROLLBACK of a unit of work begun by [`Backend::open`] or [`Backend::open_plain`], or to the
+    /// savepoint of one that was joined.
+    #[doc(hidden)]
+    fn roll_back(
+        tx: Transaction<'_, Self>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        tx.rollback()
+    }
+
+    /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
+    #[doc(hidden)]
+    fn sweep(
+        conn: &mut Self::Connection,
+        table: &str,
+        purgeable: Purgeable,
+        limit: u32,
+    ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
+
+    /// Whether to try again shortly, because the database itself does not wait where it could.
+    #[doc(hidden)]
+    fn is_momentary(error: &Error) -> bool;
+
+    /// Whether a refused record may have met another attempt's, though the error does not name the record's
+    /// table.
+    #[doc(hidden)]
+    fn may_be_conflict(error: &Error) -> bool {
+        let _ = error;
+        false
+    }
+
+    /// An error of a statement, mapped by its code.
+    #[doc(hidden)]
+    fn map_error(error: sqlx::Error) -> Error;
+}
+
+/// Writes the record as the last statement, after taking back the body's writes if `body_writes`.
+pub(crate) async fn write<S: Session>(
+    conn: &mut S,
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
+) -> Result<Written, Error> {
+    conn.release_savepoint(claim, body_writes).await?;
+    conn.write(claim, record).await
+}
+
+/// Record and COMMIT, one after the other.
+pub(super) async fn finish<'c, DB: Backend>(
+    mut tx: Transaction<'c, DB>,
+    claim: &HeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
+) -> FinishOutcome<'c, DB> {
+    match write(&mut *tx, claim, record, body_writes).await {
+        // Nothing may come between this statement and COMMIT: COMMIT of an aborted transaction reports
+        // success.
+        Ok(Written::Done) => match DB::end(&mut tx).await {
+            Ok(()) => FinishOutcome::Committed,
+            Err(CommitError::RolledBack(error)) => FinishOutcome::Refused(tx, error),
+            Err(error) => FinishOutcome::Failed(error),
+        },
+        Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
+        Err(error) => FinishOutcome::Refused(tx, error),
+    }
+}

@@ -1,0 +1,300 @@
+//! A store bound to the caller's connection for a moment.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::session::{BodyWrites, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written};
+use super::typed::Store;
+use crate::decision::{DecideInput, Decision, Outcome, TypedMismatch, decide, unknown};
+use crate::values::error::{Error, Field, Mismatch};
+use crate::values::failure::StoredFailure;
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::values::identity::Identity;
+use crate::values::key::{IdempotencyKey, limits, text};
+use crate::values::payload::{decode_request, encode, result_of, stored_failure};
+use crate::values::policy::DEFAULT_RETRY_AFTER;
+use crate::values::record::{AttemptId, Record, Status, stored_request};
+
+/// A store on one connection. See [`Store`].
+#[derive(Debug)]
+pub struct Bound<'s, S, Req, Res> {
+    pub(super) store: &'s Store<Req, Res>,
+    pub(super) conn: &'s mut S,
+}
+
+/// The right to record one result, good only in the transaction that made it. Ended by exactly one
+/// of [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and
+/// [`fail_transient`](Bound::fail_transient), or by rolling its transaction back.
+///
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the ownership check
+/// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
+/// too, which then answers [`Error::TransactionEnded`].
+///
+/// After a rollback let go of it: a claim is worth nothing then, and on SQLite, which has no lock to
+/// ask, its key is in flight for this process for as long as it is kept.
+#[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
+pub struct StoreClaim {
+    held: HeldClaim,
+    operation: String,
+    fingerprint: Fingerprint,
+    request: Option<Vec<u8>>,
+    replaces: Option<AttemptId>,
+    attempt: i32,
+}
+
+impl fmt::Debug for StoreClaim {
+    /// Names the attempt; neither the key nor the request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreClaim")
+            .field("attempt_id", &self.held.request.attempt_id)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StoreClaim {
+    /// Names this attempt; the record will carry it.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.held.request.attempt_id
+    }
+}
+
+impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
+    pub(super) fn new(store: &'s Store<Req, Res>, conn: &'s mut S) -> Self {
+        Self { store, conn }
+    }
+
+    /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a
+    /// mismatch.
+    ///
+    /// # Errors
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that
+    /// cannot be compared, or an operation that is blank, longer than 255 characters, or has
+    /// control characters; [`Error::IncompatibleState`] for a recorded result that is no `Res`;
+    /// [`Error::NestedSameKey`] if this very transaction holds the claim;
+    /// [`Error::NotInTransaction`] for a fresh key outside a transaction;
+    /// [`Error::OutcomeUnknown`]; and the database's.
+    pub async fn begin(
+        &mut self,
+        key: &IdempotencyKey,
+        operation: &str,
+        request: &Req,
+    ) -> Result<Outcome<StoreClaim, Req, Res>, Error>
+    where
+        Req: Serialize + DeserializeOwned,
+        Res: DeserializeOwned,
+    {
+        text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
+        let canonical = canonical_json(request)?;
+        let claim_request =
+            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
+        let input = DecideInput {
+            namespace: self.store.namespace.as_str(),
+            operation,
+            request: Some(&canonical),
+            fingerprint: None,
+            expiry: self.store.expiry,
+            lease_holder: None,
+        };
+        let (lookup, held) = self.conn.claim(&claim_request).await?.split(claim_request);
+        match decide(lookup, input) {
+            Decision::Run { replaces, attempt } => {
+                let fingerprint = Fingerprint::compute(
+                    FINGERPRINT_VERSION,
+                    input.namespace,
+                    operation,
+                    &canonical,
+                )
+                .ok_or(Error::UnknownState {
+                    what: "fingerprint version",
+                    value: FINGERPRINT_VERSION.into(),
+                })?;
+                if !held.verified {
+                    self.conn.verify(&held).await?;
+                }
+                self.conn.set_savepoint(&held, false).await?;
+                Ok(Outcome::Fresh(StoreClaim {
+                    held,
+                    operation: operation.to_owned(),
+                    fingerprint,
+                    request: self
+                        .store
+                        .record_request
+                        .then(|| stored_request(&canonical, self.store.request_limit).to_vec()),
+                    replaces,
+                    attempt,
+                }))
+            }
+            decision => answered(decision),
+        }
+    }
+
+    /// Records the result, and returns it as it is recorded. It stands once the caller commits.
+    ///
+    /// Answer with what this returns: it is what every retry gets. JSON forgets some things without
+    /// a trace, `Some(())` of an `Option<()>` or a field under `#[serde(skip)]`.
+    ///
+    /// # Errors
+    /// [`Error::TransactionEnded`] if the transaction that claimed is over;
+    /// [`Error::TransactionAborted`] if a statement in it had failed;
+    /// [`Error::FreshTransactionNeeded`] if another attempt has won; [`Error::NotStorable`]; and the
+    /// database's. After an error, roll the transaction back.
+    pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<Res, Error>
+    where
+        Res: Serialize + DeserializeOwned,
+    {
+        let (bytes, recorded) = encode(&claim.operation, result)?;
+        self.record(claim, Status::Completed, &bytes).await?;
+        Ok(recorded)
+    }
+
+    /// Records a permanent failure, to be replayed. The caller answers for its own writes: they
+    /// stand if it commits.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub async fn fail_permanent(
+        &mut self,
+        claim: StoreClaim,
+        failure: &StoredFailure,
+    ) -> Result<(), Error> {
+        let (bytes, _) = encode(&claim.operation, failure)?;
+        self.record(claim, Status::Failed, &bytes).await
+    }
+
+    /// Gives the claim back: nothing is recorded, and the key is fresh for whoever asks next.
+    ///
+    /// # Errors
+    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
+    /// good; the claim is gone all the same.
+    pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
+        let claim_request = claim.held.request.clone();
+        let released = self.conn.release(claim.held).await;
+        self.or_withdraw(&claim_request, released).await
+    }
+
+    /// Reads a record, expired or not, for operators and status pages.
+    ///
+    /// # Errors
+    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the
+    /// database's.
+    pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
+        let claim_request = ClaimRequest::new(self.store.table.clone(), self.identity(key, "get")?);
+        Ok(self.conn.look_up(&claim_request).await?.record)
+    }
+
+    /// Deletes up to `limit` expired records of the table, of every namespace; returns how many.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn purge_expired(&mut self, limit: u32) -> Result<u64, Error> {
+        self.conn
+            .purge(&self.store.table, Purgeable::Expired, limit)
+            .await
+    }
+
+    pub(super) fn identity(
+        &self,
+        key: &IdempotencyKey,
+        operation: &str,
+    ) -> Result<Identity, Error> {
+        match key.scope() {
+            Some(scope) => Ok(Identity::new(
+                &self.store.namespace,
+                scope.clone(),
+                key.clone(),
+            )),
+            None => Err(Error::ScopeMissing {
+                operation: operation.to_owned().into(),
+            }),
+        }
+    }
+
+    async fn record(
+        &mut self,
+        claim: StoreClaim,
+        status: Status,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        let failed = status == Status::Failed;
+        let record = NewRecord {
+            status,
+            operation: &claim.operation,
+            fingerprint: Some(claim.fingerprint),
+            request: claim.request.as_deref(),
+            result: (!failed).then_some(payload),
+            failure: failed.then_some(payload),
+            retention: self.store.retention_micros(),
+            replaces: claim.replaces,
+            attempt: claim.attempt,
+        };
+        let written = match self
+            .conn
+            .release_savepoint(&claim.held, BodyWrites::Keep)
+            .await
+        {
+            Ok(()) => self.conn.write(&claim.held, &record).await,
+            Err(error) => Err(error),
+        };
+        match self.or_withdraw(&claim.held.request, written).await? {
+            Written::Done => Ok(()),
+            Written::Conflict => Err(Error::FreshTransactionNeeded),
+        }
+    }
+
+    /// A claim whose transaction the caller ended without it is given up, whatever it left.
+    async fn or_withdraw<T>(
+        &mut self,
+        claim_request: &ClaimRequest,
+        ended: Result<T, Error>,
+    ) -> Result<T, Error> {
+        if matches!(ended, Err(Error::TransactionEnded)) {
+            self.conn.withdraw(claim_request).await?;
+        }
+        ended
+    }
+}
+
+/// The outcome of a decision that runs nothing.
+pub(super) fn answered<C, Req, Res>(decision: Decision) -> Result<Outcome<C, Req, Res>, Error>
+where
+    Req: DeserializeOwned,
+    Res: DeserializeOwned,
+{
+    match decision {
+        Decision::Replay(record) => Ok(Outcome::PriorResult {
+            value: result_of(&record)?,
+        }),
+        Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
+            error: stored_failure(&record)?,
+        }),
+        Decision::Refuse(Error::InFlight { retry_after }) => Ok(Outcome::InFlight { retry_after }),
+        Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
+        Decision::Refuse(error) => Err(error),
+        Decision::Lapse(record) => Err(unknown(&record)),
+        // Whoever asked did not act on it: the key is not free for anybody else meanwhile.
+        Decision::Run { .. } | Decision::TakeOver { .. } | Decision::AlreadyHeld { .. } => {
+            Ok(Outcome::InFlight {
+                retry_after: DEFAULT_RETRY_AFTER,
+            })
+        }
+    }
+}
+
+fn typed<Req: DeserializeOwned>(mismatch: Mismatch) -> TypedMismatch<Req> {
+    let recorded_request = mismatch
+        .recorded_request
+        .as_deref()
+        .map(|bytes| decode_request(&mismatch.recorded_operation, bytes));
+    TypedMismatch {
+        recorded_request,
+        recorded_request_too_large: mismatch.recorded_request_too_large,
+        recorded_operation: mismatch.recorded_operation,
+        submitted_operation: mismatch.submitted_operation,
+        recorded_hash: mismatch.recorded_hash,
+        submitted_hash: mismatch.submitted_hash,
+        differs_in_order_only: mismatch.differs_in_order_only,
+    }
+}

@@ -1,0 +1,375 @@
+//! What lease mode asks of a connection beyond [`Session`]: writes that stand by themselves.
+//!
+//! Each method is one short transaction of its own, durable before it answers, and every write after
+//! the claim is one conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its
+//! own `lease` file; one that has none offers no lease mode.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::future::Future;
+
+use super::backend::Backend;
+use super::session::{ClaimLookup, ClaimRequest, CommitError, NewRecord, Session};
+use crate::decision::{Change, DecideInput, Decision, LeaseHolder, Lookup, decide};
+use crate::values::error::Error;
+use crate::values::fingerprint::Fingerprint;
+use crate::values::identity::Identity;
+use crate::values::policy::Lease;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use crate::values::policy::OnLapse;
+use crate::values::record::{AttemptId, Record, Status, Timestamp};
+
+/// A database that keeps leases. Sealed; implemented by sqlx's database types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database that idem keeps leases in",
+    note = "lease mode is there for PostgreSQL, MySQL and SQLite"
+)]
+pub trait LeaseBackend: Backend<Connection: LeaseSession> {}
+
+impl<DB: Backend<Connection: LeaseSession>> LeaseBackend for DB {}
+
+/// A connection on which leases can be kept. Sealed; implemented by the drivers' connections.
+#[doc(hidden)]
+pub trait LeaseSession: Session {
+    /// Claims: lock, look, decide, write, in one durable transaction. Refused inside another.
+    fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> impl Future<Output = Result<Leased, CommitError>> + Send;
+
+    /// One conditional UPDATE in a durable transaction: whether it found the record as its condition
+    /// wants it. Refused inside another transaction.
+    fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> impl Future<Output = Result<bool, CommitError>> + Send;
+
+    /// Extends the leases of one table that are due, in one durable transaction, and waits for nobody's
+    /// lock. Refused inside another transaction.
+    fn extend(
+        &mut self,
+        table: &str,
+        due: &[Due<'_>],
+    ) -> impl Future<Output = Result<Extended, CommitError>> + Send;
+
+    /// Makes of lapsed leases of one operation what its policy says; returns of how many.
+    fn lapse(
+        &mut self,
+        overdue: &Overdue<'_>,
+    ) -> impl Future<Output = Result<u64, CommitError>> + Send;
+
+    /// Records of unknown outcome, oldest lapse first.
+    fn unknown(
+        &mut self,
+        page: &Page<'_>,
+    ) -> impl Future<Output = Result<Vec<UnknownRecord>, Error>> + Send;
+
+    /// How many records of unknown outcome a namespace has.
+    fn count_unknown(
+        &mut self,
+        table: &str,
+        namespace: &str,
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
+}
+
+/// The two statements of a claim, inside its transaction; whether each found what it wants.
+pub(super) trait LeaseStatements: Session {
+    /// Writes a record in progress: one more, or in the place of the one that `record` replaces, if
+    /// that still stands there and is reclaimable, or (taking over) lapsed.
+    fn upsert(
+        &mut self,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
+        take_over: bool,
+        lease: Lease,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// The conditional UPDATE.
+    fn update_row(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+}
+
+/// From what was seen under the lock to what is to be committed: `true` beside the answer where
+/// something was written.
+pub(super) async fn decided<S: LeaseStatements>(
+    conn: &mut S,
+    found: ClaimLookup,
+    request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
+) -> Result<(Leased, bool), Error> {
+    let (lookup, claim) = found.split(request.clone());
+    let found_record = lookup.record.is_some();
+    let (leased, written) = match lease_request.plan(lookup) {
+        Plan::Answer(leased) => return Ok((leased, false)),
+        Plan::Lapse(record) => {
+            let write = Write::own(Change::Lapse, record.attempt_id, 0);
+            let written = conn.update_row(request, &write).await?;
+            (Leased::Decided(Decision::Lapse(record)), written)
+        }
+        Plan::Write { record, take_over } => {
+            if !claim.verified {
+                conn.verify(&claim).await?;
+            }
+            let written = conn
+                .upsert(request, &record, take_over, lease_request.lease)
+                .await?;
+            let attempt = record.attempt;
+            (Leased::Taken { attempt }, written)
+        }
+    };
+    Ok(if written {
+        (leased, true)
+    } else {
+        (Leased::Conflict { found_record }, false)
+    })
+}
+
+/// What a lease is asked for with.
+#[derive(Clone, Copy)]
+pub struct LeaseRequest<'a> {
+    pub(crate) input: DecideInput<'a>,
+    pub(crate) lease: Lease,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) request: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for LeaseRequest<'_> {
+    /// Shows no request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terms")
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of asking for a lease.
+#[derive(Debug)]
+pub enum Leased {
+    /// It is this attempt's, the `attempt`th of its key, and that is durable.
+    Taken { attempt: i32 },
+    /// Something else is the answer; a lapse that was made unknown is so durably.
+    Decided(Decision),
+    /// Another attempt was quicker between look and write: look again.
+    Conflict {
+        /// Whether a record was seen before the write.
+        found_record: bool,
+    },
+}
+
+/// What a claim is to write.
+#[derive(Debug)]
+pub(crate) enum Plan<'a> {
+    /// A record in progress, in the place of none or of a reclaimable or lapsed one.
+    Write {
+        record: NewRecord<'a>,
+        take_over: bool,
+    },
+    /// The lapsed record is unknown from now on.
+    Lapse(Box<Record>),
+    /// Nothing.
+    Answer(Leased),
+}
+
+impl<'a> LeaseRequest<'a> {
+    /// The question of one attempt.
+    pub(crate) fn for_attempt(mut self, attempt_id: AttemptId) -> Self {
+        self.input.lease_holder = Some(LeaseHolder {
+            attempt_id,
+            on_lapse: self.lease.on_lapse(),
+        });
+        self
+    }
+
+    /// What the sighting means for the claim.
+    pub(crate) fn plan(&self, lookup: Lookup) -> Plan<'a> {
+        match decide(lookup, self.input) {
+            Decision::Run { replaces, attempt } => Plan::Write {
+                record: self.record(replaces, attempt),
+                take_over: false,
+            },
+            Decision::TakeOver { lapsed, attempt } => Plan::Write {
+                record: self.record(Some(lapsed), attempt),
+                take_over: true,
+            },
+            Decision::Lapse(record) => Plan::Lapse(record),
+            Decision::AlreadyHeld { attempt } => Plan::Answer(Leased::Taken { attempt }),
+            decision => Plan::Answer(Leased::Decided(decision)),
+        }
+    }
+
+    fn record(&self, replaces: Option<AttemptId>, attempt: i32) -> NewRecord<'a> {
+        NewRecord {
+            status: Status::InProgress,
+            operation: self.input.operation,
+            fingerprint: self.fingerprint,
+            request: self.request,
+            result: None,
+            failure: None,
+            retention: 0,
+            replaces,
+            attempt,
+        }
+    }
+}
+
+/// A write after the claim.
+#[derive(Clone, Copy)]
+pub struct Write<'a> {
+    pub(crate) change: Change,
+    /// The attempt that must stand in the record.
+    pub(crate) expected: AttemptId,
+    /// The attempt that stands there afterwards: another one fences the one before off.
+    pub(crate) becomes: AttemptId,
+    /// Microseconds: of the lease for a heartbeat, else of the retention.
+    pub(crate) lasts: i64,
+    pub(crate) result: Option<&'a [u8]>,
+    pub(crate) failure: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for Write<'_> {
+    /// Shows neither result nor failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Write")
+            .field("change", &self.change)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Write<'_> {
+    /// A write of the attempt that the record carries.
+    pub(crate) fn own(change: Change, attempt_id: AttemptId, lasts: i64) -> Self {
+        Self {
+            change,
+            expected: attempt_id,
+            becomes: attempt_id,
+            lasts,
+            result: None,
+            failure: None,
+        }
+    }
+
+    /// Whether it has been made: the record is what it makes, payload and all. Another end of the
+    /// same attempt is another write.
+    pub(crate) fn stands_in(&self, record: &Record) -> bool {
+        record.attempt_id == self.becomes
+            && record.status == self.change.to()
+            && record.result.as_deref() == self.result
+            && record.failure.as_deref() == self.failure
+    }
+}
+
+/// The condition under which a reclaimable record is replaced, for a database whose clock reads `now`.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn reclaimable(now: &str) -> String {
+    format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
+}
+
+/// What a lapsed lease comes to by the policy that it was claimed under, as assignments. What is released
+/// is no attempt's any more: its owner, who may still ask for the answer to its claim, is fenced off.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
+    let retries = format!("on_lapse = {}", OnLapse::Retry.code());
+    format!(
+        "attempt_id = CASE WHEN {retries} THEN {becomes} ELSE attempt_id END, \
+         status = CASE WHEN {retries} THEN {} ELSE {} END, \
+         expires_at = CASE WHEN {retries} THEN {expires} ELSE expires_at END, \
+         locked_until = CASE WHEN {retries} THEN NULL ELSE locked_until END",
+        Change::LapseReleased.to().code(),
+        Change::Lapse.to().code(),
+    )
+}
+
+/// The condition on status and lapse, for a database whose clock reads `now`. The identity and the
+/// attempt stand beside it.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn condition(change: Change, now: &str) -> String {
+    let from: Vec<_> = change
+        .from()
+        .iter()
+        .map(|status| status.code().to_string())
+        .collect();
+    let lapsed = if change.wants_lapsed() {
+        format!(" AND locked_until <= {now}")
+    } else {
+        String::new()
+    };
+    format!("status IN ({}){lapsed}", from.join(", "))
+}
+
+/// Lapsed leases that nobody has asked for since.
+#[derive(Debug, Clone, Copy)]
+pub struct Overdue<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) operation: &'a str,
+    /// Of what is released, in microseconds.
+    pub(crate) retention: i64,
+    /// What is released carries it.
+    pub(crate) becomes: AttemptId,
+    pub(crate) limit: u32,
+}
+
+/// A lease whose heartbeat is due.
+#[derive(Clone, Copy)]
+pub struct Due<'a> {
+    pub(crate) identity: &'a Identity,
+    pub(crate) attempt_id: AttemptId,
+    /// Microseconds from the statement on.
+    pub(crate) lasts: i64,
+}
+
+/// What came of extending leases. One that is in neither list is no longer its attempt's.
+#[derive(Debug, Default)]
+pub struct Extended {
+    /// Those that last their whole length again.
+    pub(crate) extended: HashSet<AttemptId>,
+    /// Those whose record another transaction had locked, and that still are their attempts'.
+    pub(crate) locked: HashSet<AttemptId>,
+}
+
+impl Extended {
+    /// Those that were due and were not extended.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(super) fn missing<'d>(&self, due: &[Due<'d>]) -> Vec<Due<'d>> {
+        let missing = due.iter().copied();
+        missing
+            .filter(|due| !self.extended.contains(&due.attempt_id))
+            .collect()
+    }
+}
+
+/// Which records of unknown outcome to list.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) limit: u32,
+    /// `locked_until`, scope and key of the last one seen.
+    pub(crate) after: Option<(Timestamp, &'a str, &'a str)>,
+}
+
+impl fmt::Debug for Page<'_> {
+    /// Shows no key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").finish_non_exhaustive()
+    }
+}
+
+/// One of them, with what it is found by.
+pub struct UnknownRecord {
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) record: Record,
+}
+
+impl fmt::Debug for UnknownRecord {
+    /// Shows neither scope nor key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").finish_non_exhaustive()
+    }
+}

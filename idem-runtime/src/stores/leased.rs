@@ -1,0 +1,237 @@
+//! Lease mode on the plain store: claim, heartbeat, and the ends.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::bound::{Bound, answered};
+use super::lease::{LeaseRequest, LeaseSession, Leased, Write};
+use super::session::{ClaimRequest, CommitError};
+use crate::decision::{Change, DecideInput, Decision, Outcome};
+use crate::values::error::{Error, Field};
+use crate::values::failure::StoredFailure;
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::values::key::{IdempotencyKey, limits, text};
+use crate::values::payload::encode;
+use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
+use crate::values::record::{AttemptId, stored_request};
+
+/// How often a claim looks again because another attempt was quicker. Where nothing can be locked before the look
+/// competing attempts may be, again and again; only one that is never seen is hidden.
+const MAX_CONFLICTS: u32 = 8;
+
+/// A lease on one key: the right to have its effect, until it lapses.
+///
+/// Unlike a [`StoreClaim`](super::StoreClaim) it is good on any connection. Dropped without an end,
+/// it lapses.
+#[derive(Debug)]
+#[must_use = "complete, fail or release the lease; dropped, it holds the key until it lapses"]
+pub struct StoreLease {
+    claim_request: ClaimRequest,
+    operation: String,
+    attempt: i32,
+    lease: Lease,
+}
+
+impl StoreLease {
+    /// Names this attempt: the fencing token of every write after the claim.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.claim_request.attempt_id
+    }
+
+    /// Which attempt of the key it is, from 1.
+    pub fn number(&self) -> i32 {
+        self.attempt
+    }
+
+    /// See [`Attempt::external_key`](crate::Attempt::external_key).
+    pub fn external_key(&self) -> String {
+        self.claim_request.identity.external_key("")
+    }
+}
+
+impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
+    /// Asks for a lease on the key: the claim is committed, durably, before this returns. `request`
+    /// is compared, and kept in the record for whoever has to find an unknown outcome out.
+    ///
+    /// The connection must have no transaction open.
+    ///
+    /// # Errors
+    /// [`Error::OutcomeUnknown`] if an earlier attempt's outcome is, or becomes so by a lapse under
+    /// [`OnLapse::Unknown`](crate::values::policy::OnLapse::Unknown); [`Error::LeaseInTransaction`] and
+    /// [`Error::AlreadyInTransaction`] inside a transaction; [`Error::CommitUnknown`] if the answer
+    /// to COMMIT is lost: the key may be held until that lease lapses; else as
+    /// [`begin`](Self::begin).
+    pub async fn begin_leased(
+        &mut self,
+        key: &IdempotencyKey,
+        operation: &str,
+        request: &Req,
+        lease: Lease,
+    ) -> Result<Outcome<StoreLease, Req, Res>, Error>
+    where
+        Req: Serialize + DeserializeOwned,
+        Res: DeserializeOwned,
+    {
+        text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
+        let canonical = canonical_json(request)?;
+        let namespace = self.store.namespace.as_str();
+        let claim_request =
+            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
+        let fingerprint =
+            Fingerprint::compute(FINGERPRINT_VERSION, namespace, operation, &canonical);
+        let lease_request = LeaseRequest {
+            input: DecideInput {
+                namespace,
+                operation,
+                request: Some(&canonical),
+                fingerprint,
+                expiry: self.store.expiry,
+                lease_holder: None,
+            },
+            lease,
+            fingerprint,
+            request: Some(stored_request(&canonical, self.store.request_limit)),
+        };
+        match claim(self.conn, &claim_request, &lease_request)
+            .await
+            .map_err(certain)?
+        {
+            Ok(attempt) => Ok(Outcome::Fresh(StoreLease {
+                claim_request,
+                operation: operation.to_owned(),
+                attempt,
+                lease,
+            })),
+            Err(decision) => answered(decision),
+        }
+    }
+
+    /// A heartbeat: the lease lasts its whole length again, from now.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] if it is another attempt's by now, or no lease any more; and the
+    /// database's, after which it may be tried again.
+    pub async fn extend(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        let write = Write::own(Change::Extend, lease.attempt_id(), lease.lease.micros());
+        self.end(lease, write).await
+    }
+
+    /// Records the result, and returns it as it is recorded, which is what every retry gets: answer with
+    /// that (see [`commit`](Self::commit)). Good as long as nobody else has taken the key over or settled its outcome,
+    /// also after a lapse.
+    ///
+    /// May be repeated after an error of the database: what is recorded already, by this attempt and
+    /// with the same bytes, is no error.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`]: this was not recorded, also where another result of this attempt is
+    /// already; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
+    pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<Res, Error>
+    where
+        Res: Serialize + DeserializeOwned,
+    {
+        let (bytes, recorded) = encode(&lease.operation, result)?;
+        let write = Write {
+            result: Some(&bytes),
+            ..self.ending(Change::Complete, lease)
+        };
+        self.end(lease, write).await?;
+        Ok(recorded)
+    }
+
+    /// Records a permanent failure, to be replayed.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub async fn fail(&mut self, lease: &StoreLease, failure: &StoredFailure) -> Result<(), Error> {
+        let (bytes, _) = encode(&lease.operation, failure)?;
+        let write = Write {
+            failure: Some(&bytes),
+            ..self.ending(Change::Fail, lease)
+        };
+        self.end(lease, write).await
+    }
+
+    /// Gives the key back for another attempt: the effect has not happened, or may happen again. The
+    /// record stays and counts on.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete); [`Error::LeaseLost`] also if the outcome is unknown by now.
+    pub async fn release_lease(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        self.end(lease, self.ending(Change::Release, lease)).await
+    }
+
+    /// Says that nobody knows whether the effect happened: the key waits for reconciliation.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    pub async fn leave_unknown(&mut self, lease: &StoreLease) -> Result<(), Error> {
+        self.end(lease, self.ending(Change::Doubt, lease)).await
+    }
+
+    fn ending(&self, change: Change, lease: &StoreLease) -> Write<'static> {
+        Write::own(change, lease.attempt_id(), self.store.retention_micros())
+    }
+
+    async fn end(&mut self, lease: &StoreLease, write: Write<'_>) -> Result<(), Error> {
+        write_fenced(self.conn, &lease.claim_request, &write)
+            .await
+            .map_err(certain)
+    }
+}
+
+/// Claims, and looks again where another attempt was quicker: the number of the attempt, or what is the case
+/// instead.
+pub(crate) async fn claim<S: LeaseSession>(
+    conn: &mut S,
+    claim_request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
+) -> Result<Result<i32, Decision>, CommitError> {
+    let lease_request = lease_request.for_attempt(claim_request.attempt_id);
+    let mut is_hidden = true;
+    for _ in 0..MAX_CONFLICTS {
+        match conn.acquire(claim_request, &lease_request).await? {
+            Leased::Taken { attempt } => return Ok(Ok(attempt)),
+            Leased::Decided(decision) => return Ok(Err(decision)),
+            Leased::Conflict { found_record } => is_hidden &= !found_record,
+        }
+    }
+    if is_hidden {
+        return Err(CommitError::RolledBack(Error::RecordInvisible));
+    }
+    Ok(Err(Decision::Refuse(Error::InFlight {
+        retry_after: DEFAULT_RETRY_AFTER,
+    })))
+}
+
+/// One write under its fence. Of one that finds nothing to change, the record says whether this very
+/// write was made before (its answer was lost) or the lease is lost.
+pub(crate) async fn write_fenced<S: LeaseSession>(
+    conn: &mut S,
+    claim_request: &ClaimRequest,
+    write: &Write<'_>,
+) -> Result<(), CommitError> {
+    if conn.update(claim_request, write).await? {
+        return Ok(());
+    }
+    let found = conn
+        .look_up(claim_request)
+        .await
+        .map_err(CommitError::RolledBack)?;
+    if found.record.is_some_and(|record| write.stands_in(&record)) {
+        Ok(())
+    } else {
+        Err(CommitError::RolledBack(Error::LeaseLost))
+    }
+}
+
+/// As one error, for a caller who does not look further.
+pub(super) fn certain(error: CommitError) -> Error {
+    match error {
+        CommitError::RolledBack(error) => error,
+        CommitError::Ambiguous(lost) => Error::CommitUnknown(lost.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Where records are kept: one protocol, a dialect for each database, and the store without the
+//! engine.
+
+mod backend;
+mod bound;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod bounded;
+mod claim;
+#[doc(hidden)]
+pub mod fast_check;
+pub(crate) mod lease;
+pub(crate) mod leased;
+mod reconcile;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod rollback_guard;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod row;
+#[cfg_attr(
+    not(feature = "sqlite"),
+    allow(dead_code, reason = "SQLite alone has no lock to try")
+)]
+pub(crate) mod running;
+pub mod schema;
+pub(crate) mod session;
+mod typed;
+
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+pub use self::backend::Backend;
+pub(crate) use self::backend::{FinishOutcome, write};
+pub use self::bound::{Bound, StoreClaim};
+pub use self::lease::{LeaseBackend, LeaseSession};
+pub use self::leased::StoreLease;
+pub use self::reconcile::Unknown;
+pub use self::session::{AsSession, Migrate, Session};
+pub(crate) use self::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
+    Purgeable, Written,
+};
+pub use self::typed::{RawStore, Store};

@@ -1,0 +1,247 @@
+//! Leases on MySQL and MariaDB: each write in a transaction of its own.
+//!
+//! Order of a claim: the look of atomic mode, which takes no lock that outlives it; the decision;
+//! BEGIN; one INSERT, or one UPDATE that compares what was seen; COMMIT. Who was quicker between
+//! look and write is met by the primary key or the comparison, and then the claim looks again. An
+//! atomic attempt in flight is met by its row lock, for which nothing here waits.
+//!
+//! COMMIT is as durable as the server makes it: `innodb_flush_log_at_trx_commit` is no session's to
+//! set. With another value than 1 a crash may forget a claim whose effect has happened.
+
+use std::collections::HashSet;
+
+use sqlx::mysql::{MySql, MySqlConnection, MySqlRow};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _, Transaction};
+
+use super::super::backend::Backend as _;
+use super::super::lease::{
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
+    UnknownRecord, Write, decided,
+};
+use super::super::session::{ClaimRequest, CommitError, NewRecord};
+use super::placeholder::found_reclaimable;
+use super::{alone, clock, error, fits, last, look_up_before_begin, row, rows, sql};
+use crate::decision::{Decision, Lookup};
+use crate::values::error::Error;
+use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
+use crate::values::record::AttemptId;
+
+/// The most leases that one statement extends: 500.
+const AT_ONCE: usize = 500;
+
+impl LeaseSession for MySqlConnection {
+    async fn acquire(
+        &mut self,
+        request: &ClaimRequest,
+        lease_request: &LeaseRequest<'_>,
+    ) -> Result<Leased, CommitError> {
+        check(self)?;
+        let found = match look_up_before_begin(self, request).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Err(CommitError::RolledBack(Error::AlreadyInTransaction)),
+            Err(error) => return Err(CommitError::RolledBack(error)),
+        };
+        let lookup = Lookup {
+            record: found.record.clone(),
+            lock: found.lock,
+            now: found.now,
+        };
+        if let Plan::Answer(leased) = lease_request.plan(lookup) {
+            return Ok(leased);
+        }
+        let mut tx = begin(self).await?;
+        // Where the table was seen: whoever verifies it need not ask again.
+        let mut placed_request = request.clone();
+        placed_request
+            .pool_traits
+            .database_path
+            .clone_from(&found.database_path);
+        let done = decided(&mut *tx, found, &placed_request, lease_request).await;
+        match end(tx, done).await {
+            Err(CommitError::RolledBack(refusal @ Error::InFlight { .. })) => {
+                Ok(Leased::Decided(Decision::Refuse(refusal)))
+            }
+            taken => taken,
+        }
+    }
+
+    async fn update(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, CommitError> {
+        check(self)?;
+        let mut tx = begin(self).await?;
+        let done = tx.update_row(request, write).await;
+        end(tx, done.map(|done| (done, done))).await
+    }
+
+    async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
+        check(self)?;
+        let mut extended = Extended::default();
+        // What fits into one message of any server.
+        for due in due.chunks(AT_ONCE) {
+            let mut tx = begin(self).await?;
+            let done = extend(&mut tx, table, due).await;
+            let done = end(tx, done.map(|done| (done, true))).await?;
+            extended.extended.extend(done.extended);
+            extended.locked.extend(done.locked);
+        }
+        Ok(extended)
+    }
+
+    async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
+        check(self)?;
+        let now = clock(self).await.map_err(CommitError::RolledBack)?;
+        let mut tx = begin(self).await?;
+        let statement = sql::lapse(overdue, now);
+        let done = run(&mut tx, statement)
+            .await
+            .map_err(|error| error::table_error(error, overdue.table));
+        end(tx, done.map(|lapsed| (lapsed, lapsed > 0))).await
+    }
+
+    async fn unknown(&mut self, page: &Page<'_>) -> Result<Vec<UnknownRecord>, Error> {
+        let found = alone(self, sql::unknown(page))
+            .await
+            .map_err(|error| error::table_error(error, page.table))?;
+        let mut listed = Vec::with_capacity(found.len());
+        for found in found {
+            if let Some(record) = row::record(&found)? {
+                listed.push(UnknownRecord {
+                    scope: row::text(&found, "scope")?,
+                    key: row::text(&found, "key")?,
+                    record,
+                });
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn count_unknown(&mut self, table: &str, namespace: &str) -> Result<u64, Error> {
+        let found = alone(self, sql::count_unknown(table, namespace))
+            .await
+            .map_err(|error| error::table_error(error, table))?;
+        let found: i64 = last(found)?.try_get("found").map_err(error::map_error)?;
+        Ok(found.unsigned_abs())
+    }
+}
+
+impl LeaseStatements for MySqlConnection {
+    async fn upsert(
+        &mut self,
+        request: &ClaimRequest,
+        record: &NewRecord<'_>,
+        take_over: bool,
+        lease: Lease,
+    ) -> Result<bool, Error> {
+        match run(self, sql::upsert(request, record, take_over, lease)).await {
+            Ok(1) => Ok(true),
+            Ok(_) if record.replaces.is_some() => Ok(false),
+            Ok(_) => Err(Error::RecordNotWritten),
+            // An UPDATE leaves the key as it is.
+            Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
+                found_reclaimable(self, request, error).await.map(|_| false)
+            }
+            Err(error) if error::is_locked(&error) => Err(Error::InFlight {
+                retry_after: DEFAULT_RETRY_AFTER,
+            }),
+            Err(error) => Err(error::table_error(error, &request.table)),
+        }
+    }
+
+    async fn update_row(
+        &mut self,
+        request: &ClaimRequest,
+        write: &Write<'_>,
+    ) -> Result<bool, Error> {
+        match run(self, sql::update(request, write)).await {
+            Ok(changed) => Ok(changed == 1),
+            Err(error) => Err(error::table_error(error, &request.table)),
+        }
+    }
+}
+
+/// Locks those whose record is free and extends them: UPDATE itself knows no SKIP LOCKED. Where any is
+/// not free, tells a record that is locked from a lease that is lost.
+async fn extend(
+    tx: &mut Transaction<'_, MySql>,
+    table: &str,
+    due: &[Due<'_>],
+) -> Result<Extended, Error> {
+    let mut extended = Extended {
+        extended: ids(tx, sql::held(table, due, "FOR UPDATE SKIP LOCKED"), table).await?,
+        ..Extended::default()
+    };
+    let free = |due: &&Due<'_>| extended.extended.contains(&due.attempt_id);
+    let free: Vec<_> = due.iter().filter(free).copied().collect();
+    if !free.is_empty() {
+        run(tx, sql::extend(table, &free))
+            .await
+            .map_err(|error| error::table_error(error, table))?;
+    }
+    let missing = extended.missing(due);
+    if !missing.is_empty() {
+        extended.locked = ids(tx, sql::held(table, &missing, ""), table).await?;
+    }
+    Ok(extended)
+}
+
+async fn ids(
+    tx: &mut Transaction<'_, MySql>,
+    statement: String,
+    table: &str,
+) -> Result<HashSet<AttemptId>, Error> {
+    let found = rows(tx, statement)
+        .await
+        .map_err(|error| error::table_error(error, table))?;
+    let id = |row: &MySqlRow| row.try_get("attempt_id").map(AttemptId::from_uuid);
+    found
+        .iter()
+        .map(id)
+        .collect::<Result<_, _>>()
+        .map_err(error::map_error)
+}
+
+/// Sends one statement; how many rows it met.
+async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Error> {
+    fits(conn, &text).await?;
+    let done = conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+    Ok(done.rows_affected())
+}
+
+/// A transaction of the caller's could take a lease back.
+fn check(conn: &MySqlConnection) -> Result<(), CommitError> {
+    if sqlx::Connection::is_in_transaction(conn) {
+        Err(CommitError::RolledBack(Error::LeaseInTransaction))
+    } else {
+        Ok(())
+    }
+}
+
+async fn begin(conn: &mut MySqlConnection) -> Result<Transaction<'_, MySql>, CommitError> {
+    // What fails here is refused before anything is begun, or has no connection left.
+    MySql::open_plain(conn)
+        .await
+        .map_err(CommitError::RolledBack)
+}
+
+/// COMMIT where something was written, and ROLLBACK where nothing was.
+async fn end<T>(
+    tx: Transaction<'_, MySql>,
+    done: Result<(T, bool), Error>,
+) -> Result<T, CommitError> {
+    match done {
+        Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
+        Ok((answer, false)) => {
+            let ended = MySql::roll_back(tx).await;
+            ended.map_err(|error| CommitError::RolledBack(error::map_error(error)))?;
+            Ok(answer)
+        }
+        Err(error) => {
+            // What cannot be rolled back by word is by the end of its session.
+            let _ = MySql::roll_back(tx).await;
+            Err(CommitError::RolledBack(error))
+        }
+    }
+}

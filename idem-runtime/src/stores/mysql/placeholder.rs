@@ -1,0 +1,98 @@
+//! The placeholder: the row whose lock is the claim, inserted, taken from a reclaimable record, or deleted.
+
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{AssertSqlSafe, Executor as _};
+
+use super::super::session::{ClaimLookup, ClaimRequest};
+use super::{error, newest, refused, row, rows, sql, verify};
+use crate::decision::Lock;
+use crate::values::error::Error;
+
+/// Claims: inserts the placeholder if there is no record, and looks the record up if there is one.
+pub(super) async fn insert(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+) -> Result<ClaimLookup, Error> {
+    match rows(conn, sql::claim(request)).await {
+        Ok(rows) => Ok(ClaimLookup {
+            placeholder: true,
+            ..claimed(request, &rows)?
+        }),
+        Err(error) if error::is_conflict(&error) => found_reclaimable(conn, request, error).await,
+        Err(error) => {
+            let error = if error::is_missing(&error) {
+                // A trigger's own, if the table is there.
+                Error::Database(error.into())
+            } else {
+                error::table_error(error, &request.table)
+            };
+            Err(verify::why(conn, &request.table, error).await)
+        }
+    }
+}
+
+/// The record that an INSERT has met, which has locked it thereby; the error if there is none: the duplicate
+/// is of a table that a trigger writes.
+pub(super) async fn found_reclaimable(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+    error: sqlx::Error,
+) -> Result<ClaimLookup, Error> {
+    let found = newest(conn, request).await?;
+    if found.record.is_none() {
+        return Err(error::map_error(error));
+    }
+    Ok(found)
+}
+
+/// The claim of an identity whose reclaimable record was found: takes its row.
+pub(super) async fn take_row(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+) -> Result<ClaimLookup, Error> {
+    let rows = rows(conn, sql::take_row(request))
+        .await
+        .map_err(|error| error::table_error(error, &request.table))?;
+    let record = match rows.first() {
+        Some(row) => row::record(row)?,
+        None => None,
+    };
+    if record.is_none() {
+        // Purged since it was seen.
+        return Err(Error::Busy(sqlx::Error::RowNotFound.into()));
+    }
+    Ok(ClaimLookup {
+        record,
+        ..claimed(request, &rows)?
+    })
+}
+
+/// What the facts behind a claim say: the table's definition, the clock, and that it stands.
+fn claimed(request: &ClaimRequest, rows: &[MySqlRow]) -> Result<ClaimLookup, Error> {
+    let [.., definition, facts] = rows else {
+        return Err(Error::Database(sqlx::Error::RowNotFound.into()));
+    };
+    row::stands(facts)?;
+    Ok(ClaimLookup {
+        lock: Lock::Granted,
+        now: row::clock(facts)?,
+        verified: verify::is_known(
+            &request.table,
+            &verify::text(definition),
+            &verify::database_path(facts),
+        ),
+        ..refused()
+    })
+}
+
+/// Deletes the placeholder of an attempt, if it stands; returns how many rows that were.
+pub(super) async fn withdraw(
+    conn: &mut MySqlConnection,
+    request: &ClaimRequest,
+) -> Result<u64, Error> {
+    let done = conn
+        .execute(sqlx::raw_sql(AssertSqlSafe(sql::withdraw(request))))
+        .await
+        .map_err(error::map_error)?;
+    Ok(done.rows_affected())
+}

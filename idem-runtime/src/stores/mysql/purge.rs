@@ -1,0 +1,85 @@
+//! Deleting what has expired, in batches that stand in nobody's way.
+
+use sqlx::mysql::MySqlConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+
+use super::super::row;
+use super::super::session::Purgeable;
+use super::{clock, error, last, rows, sql};
+use crate::values::error::Error;
+
+/// One batch: locked rows are skipped, and leases are not touched.
+pub(super) async fn batch(
+    conn: &mut MySqlConnection,
+    table: &str,
+    purgeable: Purgeable,
+    limit: u32,
+) -> Result<u64, Error> {
+    let text = sql::purge(table, purgeable, limit, clock(conn).await?);
+    if !conn.is_in_transaction() {
+        match run(conn, table, sql::alone(&text)).await {
+            Err(Error::AlreadyInTransaction) => {}
+            done => return done,
+        }
+    }
+    run(conn, table, text).await
+}
+
+/// One batch in a transaction of its own, if no other session of this server has the lead.
+///
+/// A named lock outlives a transaction, but not its session: a purge that is given up closes its
+/// connection. On a cluster each node has a leader; they pass over each other's rows or, at worst,
+/// one of two batches is rolled back.
+pub(super) async fn leading(
+    conn: &mut MySqlConnection,
+    table: &str,
+    purgeable: Purgeable,
+    limit: u32,
+) -> Result<Option<u64>, Error> {
+    // At most 64 characters; the name covers the database as well.
+    let name = format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))");
+    let lead = rows(
+        conn,
+        format!(
+            "SELECT GET_LOCK({name}, 0) AS lead LIMIT 1; {}",
+            sql::clock()
+        ),
+    )
+    .await
+    .map_err(error::map_error)?;
+    let leads = match lead.first() {
+        Some(row) => row
+            .try_get::<Option<i64>, _>("lead")
+            .map_err(error::map_error)?
+            .unwrap_or(0),
+        None => 0,
+    };
+    if leads != 1 {
+        return Ok(None);
+    }
+    let now = row::timestamp(&last(lead)?, "now")?;
+    // Under READ COMMITTED only the rows deleted are locked, and no gap between them.
+    let statements = format!(
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
+         COMMIT AND NO CHAIN NO RELEASE",
+        sql::purge(table, purgeable, limit, now)
+    );
+    let deleted = match run(conn, table, statements).await {
+        Ok(deleted) => Some(deleted),
+        // Another node's batch was first.
+        Err(Error::TransactionLost(_)) => None,
+        Err(error) => return Err(error),
+    };
+    rows(conn, format!("DO RELEASE_LOCK({name})"))
+        .await
+        .map_err(error::map_error)?;
+    Ok(deleted)
+}
+
+async fn run(conn: &mut MySqlConnection, table: &str, text: String) -> Result<u64, Error> {
+    let done = conn
+        .execute(sqlx::raw_sql(AssertSqlSafe(text)))
+        .await
+        .map_err(|error| error::table_error(error, table))?;
+    Ok(done.rows_affected())
+}

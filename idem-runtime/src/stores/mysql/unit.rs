@@ -1,0 +1,195 @@
+//! Units of work on MySQL and MariaDB: look up, begin, join, commit.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use sqlx::mysql::{MySql, MySqlConnection, MySqlTransactionManager};
+use sqlx::{Connection as _, Executor as _, Pool, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
+
+use super::super::backend::{Backend, Opened};
+use super::super::rollback_guard::RollbackGuard;
+use super::super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, CommitError, HeldClaim, PoolTraits, Purgeable,
+    Session as _,
+};
+use super::placeholder::{insert, take_row};
+use super::{error, in_sync, look_up_before_begin, purge, sql};
+use crate::stores::fast_check;
+use crate::values::error::Error;
+
+/// Whether any session was met whose `completion_type` is not the default: only then is it worth a
+/// statement to restore it after a unit of work.
+static RESTORES: AtomicBool = AtomicBool::new(false);
+
+impl Backend for MySql {
+    fn pool_traits(_: &Pool<Self>) -> Result<PoolTraits, Error> {
+        Ok(PoolTraits::default())
+    }
+
+    async fn look_up_before_begin(
+        conn: &mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Option<ClaimLookup>, Error> {
+        if fast_check::is_on() {
+            look_up_before_begin(conn, request).await
+        } else {
+            Ok(None)
+        }
+    }
+
+    async fn open<'c>(
+        conn: &'c mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
+        let mut tx = Self::open_plain(conn).await?;
+        let found = if request.found_reclaimable {
+            take_row(&mut tx, request).await
+        } else {
+            insert(&mut tx, request).await
+        };
+        Ok((tx, found))
+    }
+
+    async fn open_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
+        let text = if RESTORES.load(Relaxed) {
+            sql::BEGIN_ANYHOW
+        } else {
+            sql::BEGIN
+        };
+        conn.begin_with(text).await.map_err(|error| {
+            if error::is_wrong_value(&error) {
+                restore_from_now_on();
+            }
+            error::map_error(error)
+        })
+    }
+
+    async fn join<'c>(
+        conn: &'c mut MySqlConnection,
+        request: &ClaimRequest,
+    ) -> Result<Opened<'c, Self>, Error> {
+        let mut tx = Self::join_plain(conn).await?;
+        let found = tx.claim(request).await;
+        Ok((tx, found))
+    }
+
+    async fn join_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
+        // Before the driver's own savepoint: where the server has no transaction that one fails
+        // too, but by then the driver has forgotten the caller's.
+        check_transaction(conn).await?;
+        RollbackGuard::new(conn.begin())
+            .await
+            .map_err(error::map_error)
+    }
+
+    async fn clear(conn: &mut MySqlConnection) {
+        if !conn.is_in_transaction() {
+            // Nothing to end is no fault; a dead link says so again to whoever uses it next.
+            let _ = conn.execute(sql::END).await;
+            if RESTORES.load(Relaxed) {
+                restore(conn).await;
+            }
+        }
+    }
+
+    async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
+        // A ROLLBACK outside any transaction succeeds. It leaves the locks of LOCK TABLES, with
+        // which a body has ended its transaction, and a pool would go on holding them.
+        let ends = if MySqlTransactionManager::get_transaction_depth(tx) == 1 {
+            sql::LEAVE
+        } else {
+            sql::NOTHING
+        };
+        let sent = in_sync::send(tx, ends).await;
+        !sent.is_err_and(|error| in_sync::is_lost(&error))
+    }
+
+    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &HeldClaim) -> Result<bool, Error> {
+        match tx.release_savepoint(claim, BodyWrites::Discard).await {
+            // Without a placeholder nothing tells what was committed from what a deadlock has rolled back.
+            Err(Error::TransactionEnded) => Ok(claim.placeholder),
+            Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+            Ok(()) | Err(_) => Ok(false),
+        }
+    }
+
+    async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
+        // COMMIT of no transaction reports success.
+        check_transaction(tx).await
+    }
+
+    async fn hang_up(conn: &mut MySqlConnection) {
+        in_sync::hang_up(conn).await;
+    }
+
+    async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
+        let restores = restores(tx);
+        MySqlTransactionManager::commit(tx).await.map_err(|error| {
+            if error::is_ambiguous(&error) {
+                CommitError::Ambiguous(error)
+            } else {
+                CommitError::RolledBack(error::map_error(error))
+            }
+        })?;
+        if restores {
+            restore(tx).await;
+        }
+        Ok(())
+    }
+
+    async fn roll_back(tx: Transaction<'_, Self>) -> Result<(), sqlx::Error> {
+        let mut tx = tx;
+        if !restores(&tx) {
+            return tx.rollback().await;
+        }
+        MySqlTransactionManager::rollback(&mut tx).await?;
+        restore(&mut tx).await;
+        Ok(())
+    }
+
+    async fn sweep(
+        conn: &mut MySqlConnection,
+        table: &str,
+        purgeable: Purgeable,
+        limit: u32,
+    ) -> Result<Option<u64>, Error> {
+        purge::leading(conn, table, purgeable, limit).await
+    }
+
+    fn is_momentary(error: &Error) -> bool {
+        error::is_momentary(error)
+    }
+
+    fn map_error(error: sqlx::Error) -> Error {
+        error::map_error(error)
+    }
+}
+
+/// Proves that a transaction is open, and that the connection answers what it is asked.
+async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
+    in_sync::send(conn, sql::CHECK_TRANSACTION)
+        .await
+        .map_err(|error| {
+            if in_sync::is_lost(&error) {
+                Error::StatementUnfinished(error.into())
+            } else {
+                error::map_error(error)
+            }
+        })
+}
+
+/// A session was met whose `completion_type` is not the default.
+pub(super) fn restore_from_now_on() {
+    RESTORES.store(true, Relaxed);
+}
+
+/// Whether the session is to be restored after this transaction: not after a savepoint, in which nothing
+/// was set.
+fn restores(tx: &Transaction<'_, MySql>) -> bool {
+    RESTORES.load(Relaxed) && MySqlTransactionManager::get_transaction_depth(tx) == 1
+}
+
+async fn restore(conn: &mut MySqlConnection) {
+    // What cannot be restored is a session that is over.
+    let _ = conn.execute(sql::RESTORE).await;
+}

@@ -1,0 +1,220 @@
+//! Is the table fit to arbitrate? Asked once for each definition that this process meets.
+
+mod columns;
+mod known;
+
+use sqlx::Row as _;
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+
+pub(super) use self::known::{database_path, is_known, text};
+use super::sql::SELECT;
+use super::{error, rows, sql};
+use crate::values::error::{Error, SchemaFault, SchemaFinding};
+
+/// `database_path` is where the table was seen, if it was.
+pub(super) async fn table(
+    conn: &mut MySqlConnection,
+    table: &str,
+    database_path: Option<&str>,
+) -> Result<(), Error> {
+    let statement = match database_path {
+        Some(_) => sql::definition(table),
+        None => sql::facts(table),
+    };
+    let shown = rows(conn, statement)
+        .await
+        .map_err(|error| error::table_error(error, table))?;
+    let text = shown.first().map(text).unwrap_or_default();
+    let asked = shown.last().map(known::database_path).unwrap_or_default();
+    let database_path = database_path.unwrap_or(&asked);
+    let not_permanent = |found, fix| {
+        let table = table.to_owned();
+        Err(SchemaFault::NotPermanent { table, found, fix }.into())
+    };
+    if text.is_empty() {
+        let fix = format!("name the table itself, in the attribute: table = \"database.{table}\"");
+        return not_permanent("not a table", fix);
+    }
+    if text.starts_with("CREATE TEMPORARY") {
+        return not_permanent("temporary", format!("DROP TEMPORARY TABLE {table}"));
+    }
+    // A lease's claim has not shown it before, and asks here each time.
+    if is_known(table, &text, database_path) {
+        return Ok(());
+    }
+    kind(conn, table).await?;
+    columns::check(conn, table).await?;
+    arbiter(conn, table).await?;
+    triggers(conn, table).await?;
+    known::remember(table, &text, database_path);
+    Ok(())
+}
+
+/// An ordinary table of `InnoDB`: others lock no rows. Not partitioned, which forces columns into its
+/// keys; without versions, which do the same.
+async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
+    let text = format!(
+        "{SELECT} coalesce(table_type = 'BASE TABLE', 0) AS base, coalesce(engine = 'InnoDB', 0) AS innodb, \
+         coalesce(create_options LIKE '%partitioned%', 0) AS partitioned \
+         FROM information_schema.tables WHERE {} LIMIT 1",
+        is_it(TABLE, table)
+    );
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let Some(row) = rows.first() else {
+        let table = table.to_owned();
+        return Err(SchemaFault::TableMissing { table }.into());
+    };
+    let says = |fact: &str| row.try_get::<i64, _>(fact).map_err(error::map_error);
+    let (found, fix) = if says("base")? == 0 {
+        (
+            "not an ordinary table",
+            format!("ALTER TABLE {table} DROP SYSTEM VERSIONING"),
+        )
+    } else if says("innodb")? == 0 {
+        let table = table.to_owned();
+        return Err(SchemaFault::NotTransactional { table }.into());
+    } else if says("partitioned")? != 0 {
+        (
+            "partitioned",
+            format!("ALTER TABLE {table} REMOVE PARTITIONING"),
+        )
+    } else {
+        return Ok(());
+    };
+    let table = table.to_owned();
+    Err(SchemaFault::NotPermanent { table, found, fix }.into())
+}
+
+/// The primary key, on exactly the three names and the whole of each. Not another unique index:
+/// those are what `unique_checks = 0` switches off.
+async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
+    let text = format!(
+        "{SELECT} CAST(count(*) AS SIGNED) AS parts, CAST(coalesce(sum(column_name IN ('namespace', 'scope', 'key') \
+         AND sub_part IS NULL), 0) AS SIGNED) AS names \
+         FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' LIMIT 1",
+        is_it(TABLE, table)
+    );
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let says = |fact: &str| match rows.first() {
+        Some(row) => row.try_get::<i64, _>(fact).map_err(error::map_error),
+        None => Ok(0),
+    };
+    let parts = says("parts")?;
+    if parts == 3 && says("names")? == 3 {
+        return Ok(());
+    }
+    let drop = if parts == 0 { "" } else { "DROP PRIMARY KEY, " };
+    let counter = counter(conn, table).await?;
+    let fix =
+        format!("ALTER TABLE {table} {drop}{counter}ADD PRIMARY KEY (namespace, scope, `key`)");
+    let table = table.to_owned();
+    Err(SchemaFault::NoArbiter { table, fix }.into())
+}
+
+/// What a column that counts needs, if it is the primary key: another one.
+async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Error> {
+    let text = format!(
+        "{SELECT} column_name AS name FROM information_schema.columns WHERE {} AND column_key = 'PRI' \
+         AND extra LIKE '%auto_increment%' LIMIT 1",
+        is_it(TABLE, table)
+    );
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let unique = |row| format!("ADD UNIQUE KEY (`{}`), ", said(row, "name"));
+    Ok(rows.first().map(unique).unwrap_or_default())
+}
+
+/// Checks that nothing changes a record on its way into the table.
+async fn triggers(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
+    let before = triggers_that_run(conn, table, "BEFORE").await?;
+    match before.into_iter().next() {
+        None => Ok(()),
+        Some((trigger, fix)) => Err(SchemaFault::Trigger {
+            table: table.to_owned(),
+            trigger,
+            fix,
+        }
+        .into()),
+    }
+}
+
+/// The table's triggers that run `BEFORE` or `AFTER` a write: their names, and the lines that remove them.
+async fn triggers_that_run(
+    conn: &mut MySqlConnection,
+    table: &str,
+    timing: &str,
+) -> Result<Vec<(String, String)>, Error> {
+    let quoted = |name: &str| format!("'`', replace({name}, '`', '``'), '`'");
+    let text = format!(
+        "{SELECT} concat(trigger_schema, '.', trigger_name) AS name, \
+         concat('DROP TRIGGER ', {}, '.', {}) AS fix FROM information_schema.triggers \
+         WHERE {} AND action_timing = '{timing}' ORDER BY trigger_name LIMIT 100",
+        quoted("trigger_schema"),
+        quoted("trigger_name"),
+        is_it(["event_object_schema", "event_object_table"], table)
+    );
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(error::map_error);
+    let named = |row| Ok((text(row, "name")?, text(row, "fix")?));
+    rows.iter().map(named).collect()
+}
+
+/// Returns what is reported and not refused: triggers that run after a write, and tables of engines without
+/// transactions where a body may write.
+pub(super) async fn findings(
+    conn: &mut MySqlConnection,
+    table: &str,
+) -> Result<Vec<SchemaFinding>, Error> {
+    let of_records = match table.split_once('.') {
+        Some((schema, _)) => format!(", '{schema}'"),
+        None => String::new(),
+    };
+    let text = format!(
+        "{SELECT} concat(t.table_schema, '.', t.table_name) AS name, t.engine AS engine \
+         FROM information_schema.tables AS t \
+         JOIN information_schema.engines AS e ON e.engine = t.engine \
+         WHERE t.table_schema IN (DATABASE(){of_records}) AND t.table_type <> 'VIEW' \
+         AND coalesce(e.transactions, 'NO') <> 'YES' ORDER BY 1 LIMIT 100"
+    );
+    let rows = rows(conn, text).await.map_err(error::map_error)?;
+    let mut findings = Vec::with_capacity(rows.len());
+    for row in rows {
+        findings.push(SchemaFinding::NotTransactional {
+            table: row.try_get_unchecked("name").map_err(error::map_error)?,
+            engine: row.try_get_unchecked("engine").map_err(error::map_error)?,
+        });
+    }
+    for (trigger, fix) in triggers_that_run(conn, table, "AFTER").await? {
+        findings.push(SchemaFinding::Trigger {
+            table: table.to_owned(),
+            trigger,
+            fix,
+        });
+    }
+    Ok(findings)
+}
+
+/// An error of a statement on the table: what is wrong with the table, if anything is.
+pub(super) async fn why(conn: &mut MySqlConnection, name: &str, error: Error) -> Error {
+    match (&error, table(conn, name, None).await) {
+        (Error::Database(_), Err(unfit @ Error::Schema(_))) => unfit,
+        _ => error,
+    }
+}
+
+/// The condition that finds a table in the catalogue, by the columns that name schema and table.
+fn is_it([schema_column, table_column]: [&str; 2], table: &str) -> String {
+    match table.split_once('.') {
+        Some((schema, name)) => {
+            format!("{schema_column} = '{schema}' AND {table_column} = '{name}'")
+        }
+        None => format!("{schema_column} = DATABASE() AND {table_column} = '{table}'"),
+    }
+}
+
+/// The columns by which most of the catalogue names a table.
+const TABLE: [&str; 2] = ["table_schema", "table_name"];
+
+/// A text of a row, whatever character set the session wants it in; empty for none.
+fn said(row: &MySqlRow, column: &str) -> String {
+    row.try_get_unchecked(column).unwrap_or_default()
+}

@@ -1,0 +1,69 @@
+//! What is sent.
+
+use super::*;
+use crate::values::identity::Identity;
+use crate::values::key::{IdempotencyKey, Scope};
+use crate::values::record::Status;
+
+fn request(key: &str) -> ClaimRequest {
+    let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
+    ClaimRequest::new(
+        "app.payments",
+        Identity::of_operation("n", Scope::GLOBAL, key),
+    )
+}
+
+#[test]
+fn of_a_value_nothing_but_hex_and_integers_is_sent() {
+    let request = request("'); DROP TABLE x; --\\");
+    let record = NewRecord {
+        status: Status::Completed,
+        operation: "o'\\p",
+        fingerprint: None,
+        request: Some(b"'r\\"),
+        result: Some(b"'\\\"\0"),
+        failure: None,
+        retention: 42,
+        replaces: None,
+        attempt: 1,
+    };
+    let text = finish_text(&fused_claim(&request), &record, BodyWrites::Discard);
+    assert!(text.contains("decode('27293b2044524f50205441424c4520783b202d2d5c','hex')"));
+    assert!(text.contains("decode('275c2200','hex'),NULL,42); COMMIT AND CHAIN"));
+    assert!(!text.contains(['\\', '"']) && !text.contains("DROP"));
+    let quoted = text.split('\'').skip(1).step_by(2);
+    for literal in quoted.filter(|&literal| literal != "hex") {
+        assert!(
+            literal
+                .bytes()
+                .all(|byte| byte.is_ascii_hexdigit() || byte == b'-'),
+            "{literal}"
+        );
+    }
+}
+
+#[test]
+fn statements_of_other_texts_have_other_names_and_those_fit() {
+    let (one, other) = (Names::new("a"), Names::new("b"));
+    assert_ne!(one.look, other.look);
+    // PostgreSQL cuts names at 63 bytes.
+    for (name, _) in one.statements("a") {
+        assert!(
+            name.len() <= 63
+                && name
+                    .bytes()
+                    .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        );
+    }
+}
+
+#[test]
+fn the_last_of_the_options_says_whether_units_are_fused() {
+    assert!(is_on(None));
+    assert!(is_on(Some("-c geqo=off")));
+    assert!(!is_on(Some("-c geqo=off -c idem.fused=off")));
+    assert!(!is_on(Some("--idem.fused=off")));
+    assert!(!is_on(Some("-cidem.fused=off")));
+    assert!(is_on(Some("-c idem.fused=off -c idem.fused=on")));
+    assert!(!is_on(Some("-c idem.fused=of")));
+}

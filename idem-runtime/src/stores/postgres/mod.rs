@@ -1,0 +1,292 @@
+//! PostgreSQL: an advisory lock to be quick, one INSERT at the end to be right.
+//!
+//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
+//! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
+//! under the ownership check; COMMIT. `fused` does the same in fewer messages.
+//!
+//! The **ownership check** is the setting `idem.held`: local to the transaction, so it reverts with the
+//! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim;
+//! an INSERT that does not find its own attempt there writes nothing.
+
+mod create;
+mod error;
+mod fused;
+mod in_sync;
+mod lease;
+mod pool_traits;
+mod purge;
+mod row;
+pub(crate) mod sql;
+mod statement;
+mod unit;
+mod verify;
+
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+
+use self::statement::Statement;
+use super::session::{
+    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
+    sealed::Sealed,
+};
+use crate::decision::Lock;
+use crate::values::error::{Error, SchemaFinding};
+use crate::values::fingerprint::FINGERPRINT_VERSION;
+use crate::values::record::{AttemptId, CODEC_JSON};
+
+impl Sealed for PgConnection {}
+
+impl Session for PgConnection {
+    fn has_transaction(&self) -> bool {
+        self.is_in_transaction()
+    }
+
+    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+        let named = keeps_statements(self, request);
+        let answer: String = Statement::new(sql::join(), named)
+            .bind(request.lock_key.to_string())
+            .bind(request.attempt_id.to_string())
+            .bind(request.lock_key.lock_number())
+            .fetch_one(&mut *self)
+            .await
+            .and_then(|row| row.try_get(0))
+            .map_err(error::map_error)?;
+        let (mut found, claims) = look(self, request).await?;
+        found.lock = match answer.as_str() {
+            "nested" => Lock::Nested,
+            "refused" => Lock::Refused,
+            _ if claims.contains(&request.attempt_id.to_string()) => Lock::Granted,
+            // A setting local to the transaction that is gone by the next statement: there was no
+            // transaction.
+            _ => Lock::NoTransaction,
+        };
+        Ok(found)
+    }
+
+    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+        look(self, request).await.map(|(found, _)| found)
+    }
+
+    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
+        verify::table(self, &claim.request.table, claim.table_oid).await
+    }
+
+    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &claim.request.table, claim.table_oid).await
+    }
+
+    async fn set_savepoint(&mut self, claim: &HeldClaim, may_discard: bool) -> Result<(), Error> {
+        // The ownership check is the setting; a savepoint is only needed where the body's writes may be
+        // undone alone.
+        if may_discard {
+            self.execute_own(format!("SAVEPOINT {}", claim.request.savepoint_name()))
+                .await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn release_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        body_writes: BodyWrites,
+    ) -> Result<(), Error> {
+        if body_writes == BodyWrites::Discard {
+            self.execute_own(format!(
+                "ROLLBACK TO SAVEPOINT {}",
+                claim.request.savepoint_name()
+            ))
+            .await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+        let request = &claim.request;
+        let named = keeps_statements(self, request);
+        let replaces = record.replaces.is_some();
+        let rows = Statement::new(sql::write(&request.table, replaces), named)
+            .bind(request.attempt_id.to_string())
+            .bind(claim.table_oid)
+            .bind(request.attempt_id.as_uuid())
+            .bind(record.attempt)
+            .bind(record.status.code())
+            .bind(FINGERPRINT_VERSION)
+            .bind(CODEC_JSON)
+            .bind(request.identity.namespace())
+            .bind(request.identity.scope().as_str())
+            .bind(request.identity.key().as_str())
+            .bind(record.operation)
+            .bind(
+                record
+                    .fingerprint
+                    .as_ref()
+                    .map(|hash| hash.as_bytes().as_slice()),
+            )
+            .bind(record.request)
+            .bind(record.result)
+            .bind(record.failure)
+            .bind(record.retention)
+            .bind(record.replaces.map(AttemptId::as_uuid))
+            .fetch_all(&mut *self)
+            .await;
+        let written = rows.and_then(|rows| match &*rows {
+            [] => Ok(false),
+            [row] if row.try_get(0).ok() == Some(request.attempt_id.as_uuid()) => Ok(true),
+            _ => Err(error::out_of_sync()),
+        });
+        match written {
+            Ok(true) => Ok(Written::Done),
+            Ok(false) => self.why_no_row(claim, record).await,
+            Err(error) if error::is_our_conflict(&error, &request.table) => Ok(Written::Conflict),
+            Err(error) => {
+                let privilege = if replaces {
+                    "SELECT, INSERT, UPDATE"
+                } else {
+                    "INSERT"
+                };
+                match error::write_error(error, &request.table, privilege) {
+                    // What is refused so is refused before the ownership check is asked.
+                    Error::TableMoved { .. } | Error::PermissionDenied { .. }
+                        if !self.is_aborted().await =>
+                    {
+                        Err(Error::TransactionEnded)
+                    }
+                    refusal => Err(refusal),
+                }
+            }
+        }
+    }
+
+    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+        let claim_text = format!("{}:{},", claim.request.lock_key, claim.request.attempt_id);
+        let named = keeps_statements(self, &claim.request);
+        let was_held: bool = Statement::new(sql::release(), named)
+            .bind(claim_text)
+            .fetch_one(self)
+            .await
+            .and_then(|row| row.try_get(0))
+            .map_err(error::map_error)?;
+        if was_held {
+            Ok(())
+        } else {
+            Err(Error::TransactionEnded)
+        }
+    }
+
+    async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {
+        purge::batch(self, table, purgeable, limit).await
+    }
+}
+
+/// What the methods of [`Session`] share.
+trait Own {
+    async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
+    async fn is_aborted(&mut self) -> bool;
+    async fn why_no_row(
+        &mut self,
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+    ) -> Result<Written, Error>;
+}
+
+impl Own for PgConnection {
+    async fn execute_own(&mut self, statement: String) -> Result<(), Error> {
+        self.execute(AssertSqlSafe(statement))
+            .await
+            .map_err(error::map_error)?;
+        Ok(())
+    }
+
+    /// Returns whether a transaction is open that a failed statement has aborted, as it does any.
+    async fn is_aborted(&mut self) -> bool {
+        self.execute("SELECT 1").await.is_err()
+    }
+
+    /// The INSERT wrote nothing and failed at nothing: the ownership check, another table, another attempt's newer
+    /// record, or a trigger.
+    async fn why_no_row(
+        &mut self,
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+    ) -> Result<Written, Error> {
+        let table = &claim.request.table;
+        let row = Statement::new(sql::ownership(table), false)
+            .bind(claim.request.attempt_id.to_string())
+            .bind(claim.table_oid)
+            .fetch_one(self)
+            .await
+            .map_err(|error| error::write_error(error, table, "INSERT"))?;
+        let ours: bool = row.try_get(0).map_err(error::map_error)?;
+        let in_place: bool = row.try_get(1).map_err(error::map_error)?;
+        match (ours, in_place, record.replaces) {
+            (false, ..) => Err(Error::TransactionEnded),
+            (true, false, _) => Err(error::moved(table)),
+            (true, true, Some(_)) => Ok(Written::Conflict),
+            (true, true, None) => Err(Error::RecordNotWritten),
+        }
+    }
+}
+
+/// Whether the connection's prepared statements are kept, and may have names. A pool knows; of a
+/// borrowed connection one that has kept none so far is not asked to begin with ours: sqlx would
+/// name them even with its cache off, and a pooler would mix the names up (sqlx #67).
+fn keeps_statements(conn: &PgConnection, request: &ClaimRequest) -> bool {
+    request
+        .pool_traits
+        .keeps_statements
+        .unwrap_or_else(|| conn.cached_statements_size() > 0)
+}
+
+/// The look-up, and the claims held in this transaction.
+async fn look(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+) -> Result<(ClaimLookup, String), Error> {
+    match look_once(conn, request).await {
+        // Outside a transaction nothing is lost by it, and the statement is prepared anew.
+        Err(lost @ Error::StatementsLost(_)) if !conn.is_in_transaction() => {
+            match look_once(conn, request).await {
+                // There was one that sqlx does not know of.
+                Err(Error::TransactionAborted) => Err(lost),
+                again => again,
+            }
+        }
+        found => found,
+    }
+}
+
+async fn look_once(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+) -> Result<(ClaimLookup, String), Error> {
+    let named = keeps_statements(conn, request);
+    let row = Statement::new(sql::look_up(&request.table), named)
+        .bind(request.identity.namespace())
+        .bind(request.identity.scope().as_str())
+        .bind(request.identity.key().as_str())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| error::table_error(error, &request.table, "SELECT"))?;
+    read_lookup(&row)
+}
+
+/// What a look-up's row shows, and the claims held in its transaction.
+fn read_lookup(row: &PgRow) -> Result<(ClaimLookup, String), Error> {
+    let table_oid: i64 = row.try_get("table_oid").map_err(error::map_error)?;
+    let verified: &str = row.try_get("verified").map_err(error::map_error)?;
+    let isolation: &str = row.try_get("isolation").map_err(error::map_error)?;
+    let found = ClaimLookup {
+        record: row::record(row, row::text)?,
+        lock: Lock::NotAsked,
+        now: row::timestamp(row, "now")?,
+        table_oid,
+        snapshot: !isolation.starts_with("read "),
+        verified: verified.contains(&format!(",{table_oid},")),
+        placeholder: false,
+        running: None,
+        database_path: None,
+    };
+    Ok((found, row.try_get("held").map_err(error::map_error)?))
+}

@@ -1,0 +1,236 @@
+//! A statement with values, sent in the way that the connection's statements allow.
+//!
+//! Where statements are kept, it is prepared once under a name. Where they are not, as behind a
+//! pooler in transaction mode, it is one message with the values in its text. sqlx would prepare it
+//! without a name and ask for the answer by a second message; outside a transaction the pooler may
+//! hand that one to another server connection, which knows no such statement, or somebody else's.
+
+use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow, Postgres};
+use sqlx::query::Query;
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Connection as _, Error, Executor as _, error::BoxDynError,
+};
+use uuid::Uuid;
+
+use super::error;
+use crate::values::key::hex;
+
+/// `$1` and on are the values, in the order in which they are bound.
+///
+/// A text goes as bytes either way, and is decoded by the server: what encoding a session reads its
+/// client's text in is a setting (`client_encoding`), and two sessions would store one key as two.
+pub(super) struct Statement {
+    text: String,
+    /// What stands in the places of the values.
+    placeholders: Vec<String>,
+    /// The values themselves, if they are sent beside the text.
+    arguments: Option<Result<PgArguments, BoxDynError>>,
+}
+
+impl Statement {
+    pub(super) fn new(text: String, named: bool) -> Self {
+        Self {
+            text,
+            placeholders: Vec::new(),
+            arguments: named.then(|| Ok(PgArguments::default())),
+        }
+    }
+
+    pub(super) fn bind(mut self, value: impl Value) -> Self {
+        let placeholder = match &mut self.arguments {
+            None => value.literal(),
+            Some(arguments) => {
+                let placeholder = value.placeholder(self.placeholders.len() + 1);
+                if let Ok(list) = arguments
+                    && let Err(refused) = value.add_to(list)
+                {
+                    *arguments = Err(refused);
+                }
+                placeholder
+            }
+        };
+        self.placeholders.push(placeholder);
+        self
+    }
+
+    /// The one row.
+    pub(super) async fn fetch_one(self, conn: &mut PgConnection) -> Result<PgRow, Error> {
+        let answer = match self.ready() {
+            Ready::Named(query) => query.fetch_one(&mut *conn).await,
+            Ready::Text(text) => conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
+    }
+
+    /// All rows.
+    pub(super) async fn fetch_all(self, conn: &mut PgConnection) -> Result<Vec<PgRow>, Error> {
+        let answer = match self.ready() {
+            Ready::Named(query) => query.fetch_all(&mut *conn).await,
+            Ready::Text(text) => conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
+    }
+
+    pub(super) async fn execute(self, conn: &mut PgConnection) -> Result<PgQueryResult, Error> {
+        let answer = match self.ready() {
+            Ready::Named(query) => query.execute(&mut *conn).await,
+            Ready::Text(text) => conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await,
+        };
+        forget_dead(conn, answer).await
+    }
+
+    fn ready(self) -> Ready {
+        let text = splice(&self.text, &self.placeholders);
+        match self.arguments {
+            Some(arguments) => {
+                Ready::Named(sqlx::__query_with_result(AssertSqlSafe(text), arguments))
+            }
+            None => Ready::Text(text),
+        }
+    }
+}
+
+enum Ready {
+    Named(Query<'static, Postgres, PgArguments>),
+    Text(String),
+}
+
+/// Forgets all statements that the driver keeps for this connection if the server knows them no more
+/// (`DISCARD ALL`, `DEALLOCATE ALL`) or will not run them any more (a column has another type): each is
+/// prepared anew when it is next asked for. Otherwise every later call here would fail alike.
+async fn forget_dead<T>(conn: &mut PgConnection, answer: Result<T, Error>) -> Result<T, Error> {
+    if let Err(error) = &answer
+        && error::is_dead_statement(error)
+    {
+        // A link that fails here fails whoever uses it next.
+        let _ = conn.clear_cached_statements().await;
+    }
+    answer
+}
+
+/// Puts the values in the places of `$1` and on. The text is the library's own; it has no other
+/// dollar sign.
+fn splice(text: &str, literals: &[String]) -> String {
+    let mut pieces = text.split('$');
+    let mut spliced = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = piece.split_at(digits);
+        let literal = number
+            .parse()
+            .ok()
+            .and_then(|number: usize| literals.get(number.checked_sub(1)?));
+        match literal {
+            Some(literal) => spliced.push_str(literal),
+            // The server knows no such parameter and says so.
+            None => spliced.extend(["$", number]),
+        }
+        spliced.push_str(rest);
+    }
+    spliced
+}
+
+/// A value of a statement.
+pub(super) trait Value {
+    /// The value as SQL text: integers and hex, for which no setting of the server changes the reading.
+    fn literal(&self) -> String;
+
+    /// What stands for the value number `number` where it is sent beside the text.
+    fn placeholder(&self, number: usize) -> String {
+        format!("${number}")
+    }
+
+    /// Adds it to the values that are sent beside the text.
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError>;
+}
+
+impl Value for &str {
+    fn literal(&self) -> String {
+        format!(
+            "convert_from({}, 'UTF8')",
+            bytes_literal(Some(self.as_bytes()))
+        )
+    }
+
+    fn placeholder(&self, number: usize) -> String {
+        format!("convert_from(${number}, 'UTF8')")
+    }
+
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+        arguments.add(self.as_bytes())
+    }
+}
+
+impl Value for String {
+    fn literal(&self) -> String {
+        self.as_str().literal()
+    }
+
+    fn placeholder(&self, number: usize) -> String {
+        self.as_str().placeholder(number)
+    }
+
+    fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+        self.as_str().add_to(arguments)
+    }
+}
+
+macro_rules! sent_as_it_is {
+    ($($type:ty: |$value:ident| $literal:expr;)*) => {
+        $(impl Value for $type {
+            fn literal(&self) -> String {
+                let $value = *self;
+                $literal
+            }
+
+            fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError> {
+                arguments.add(self)
+            }
+        })*
+    };
+}
+
+sent_as_it_is! {
+    i16: |value| format!("({value})::smallint");
+    i32: |value| format!("({value})::integer");
+    i64: |value| format!("({value})::bigint");
+    Uuid: |value| format!("'{}'::uuid", value.hyphenated());
+    Option<&[u8]>: |value| bytes_literal(value);
+    Option<Uuid>: |value| value.map_or_else(|| "NULL::uuid".to_owned(), |uuid| uuid.literal());
+}
+
+fn bytes_literal(bytes: Option<&[u8]>) -> String {
+    let Some(bytes) = bytes else {
+        return "NULL::bytea".to_owned();
+    };
+    let mut text = String::with_capacity(2 * bytes.len() + 16);
+    text.push_str("decode('");
+    hex::push_lower(&mut text, bytes);
+    text.push_str("', 'hex')");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value as _, splice};
+
+    #[test]
+    fn values_stand_in_their_places_and_are_not_read_again() {
+        let literals: Vec<_> = (1..=11).map(|n| format!("<{n}$1>")).collect();
+        assert_eq!(
+            splice("a $1, $11 and $2::int $", &literals),
+            "a <1$1>, <11$1> and <2$1>::int $"
+        );
+        assert_eq!(splice("$0 $12", &literals), "$0 $12");
+    }
+
+    #[test]
+    fn nothing_but_hex_is_ever_spliced_of_a_text() {
+        assert_eq!(
+            "'; \\\u{e9}".literal(),
+            "convert_from(decode('273b205cc3a9', 'hex'), 'UTF8')"
+        );
+        assert_eq!(i64::MIN.literal(), "(-9223372036854775808)::bigint");
+        assert_eq!(Option::<&[u8]>::None.literal(), "NULL::bytea");
+    }
+}

@@ -1,0 +1,106 @@
+//! From a look-up's row to a [`Record`], whatever the database: the columns have the same names, and
+//! times are microseconds.
+
+use sqlx::{ColumnIndex, Decode, Row, Type};
+use uuid::Uuid;
+
+use super::backend::Backend;
+use crate::values::error::Error;
+use crate::values::fingerprint::Fingerprint;
+use crate::values::record::{AttemptId, Record, Status, Timestamp, kept_request};
+
+/// The record, if its columns are not all null. `text` reads a column of text.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+pub(super) fn record<R>(
+    row: &R,
+    text: fn(&R, &str) -> Result<String, Error>,
+) -> Result<Option<Record>, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i16: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i32: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let bytes = |row: &R, column: &str| {
+        row.try_get(column)
+            .map_err(<R::Database as Backend>::map_error)
+    };
+    record_by(row, text, bytes)
+}
+
+/// Reads a column of bytes; `None` if it is null.
+type ReadBytes<R> = fn(&R, &str) -> Result<Option<Vec<u8>>, Error>;
+
+/// As [`record`], where bytes have a form of their own: `bytes` reads a column of them.
+pub(super) fn record_by<R>(
+    row: &R,
+    text: fn(&R, &str) -> Result<String, Error>,
+    bytes: ReadBytes<R>,
+) -> Result<Option<Record>, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i16: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i32: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let map_error = <R::Database as Backend>::map_error;
+    let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(map_error)? else {
+        return Ok(None);
+    };
+    let fingerprint = match bytes(row, "fingerprint")? {
+        None => None,
+        Some(bytes) => Some(Fingerprint::from_bytes(bytes.try_into().map_err(
+            |bytes: Vec<u8>| Error::UnknownState {
+                what: "fingerprint length",
+                value: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+            },
+        )?)),
+    };
+    let (request, request_too_large) = kept_request(bytes(row, "request")?);
+    let time = |column| row.try_get::<Option<i64>, _>(column).map_err(map_error);
+    Ok(Some(Record {
+        created_at: timestamp(row, "created_at")?,
+        expires_at: time("expires_at")?.map(Timestamp::from_micros),
+        locked_until: time("locked_until")?.map(Timestamp::from_micros),
+        attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(map_error)?),
+        attempt: row.try_get("attempt").map_err(map_error)?,
+        status: Status::from_code(status)?,
+        fingerprint_version: row.try_get("fingerprint_version").map_err(map_error)?,
+        codec: row.try_get("codec").map_err(map_error)?,
+        operation: text(row, "operation")?,
+        fingerprint,
+        request,
+        request_too_large,
+        result: bytes(row, "result")?,
+        failure: bytes(row, "failure")?,
+    }))
+}
+
+/// A time that is never null.
+pub(super) fn timestamp<R>(row: &R, column: &str) -> Result<Timestamp, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.try_get(column)
+        .map(Timestamp::from_micros)
+        .map_err(<R::Database as Backend>::map_error)
+}
+
+/// A column of text, where a session can change nothing about it.
+#[cfg(feature = "sqlite")]
+pub(super) fn text<R>(row: &R, column: &str) -> Result<String, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.try_get(column)
+        .map_err(<R::Database as Backend>::map_error)
+}

@@ -1,0 +1,227 @@
+//! What the engine and the plain store ask of a connection, whatever the database.
+//!
+//! Honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
+//! protocol has one home.
+
+use std::fmt;
+use std::future::Future;
+
+use sqlx::Transaction;
+use sqlx::pool::PoolConnection;
+
+use super::backend::Backend;
+pub(crate) use super::claim::{ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, PoolTraits};
+use crate::values::error::{Error, SchemaFinding};
+use crate::values::fingerprint::Fingerprint;
+use crate::values::record::{AttemptId, Status};
+
+/// The record to write.
+#[derive(Clone, Copy)]
+pub struct NewRecord<'a> {
+    pub(crate) status: Status,
+    pub(crate) operation: &'a str,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) request: Option<&'a [u8]>,
+    pub(crate) result: Option<&'a [u8]>,
+    pub(crate) failure: Option<&'a [u8]>,
+    /// Microseconds.
+    pub(crate) retention: i64,
+    /// The reclaimable record whose place this one takes.
+    pub(crate) replaces: Option<AttemptId>,
+    pub(crate) attempt: i32,
+}
+
+impl fmt::Debug for NewRecord<'_> {
+    /// Shows neither request nor result nor failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("status", &self.status)
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What becomes of the writes that a body has made since its savepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyWrites {
+    /// They are committed with the record.
+    Keep,
+    /// They are rolled back; the record alone is committed.
+    Discard,
+}
+
+/// Which records a purge deletes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purgeable {
+    /// Those past their retention. A lease and an unknown outcome have none.
+    Expired,
+    /// Those of unknown outcome, so many microseconds after the end of their lease.
+    Unknown(i64),
+}
+
+/// What came of writing the record.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    /// One row, ours.
+    Done,
+    /// Another attempt's record stands there.
+    Conflict,
+}
+
+/// What came of COMMIT, when it is not plainly done.
+pub enum CommitError {
+    /// Everything was rolled back.
+    RolledBack(Error),
+    /// No answer, or one that leaves it open.
+    Ambiguous(sqlx::Error),
+}
+
+impl fmt::Debug for CommitError {
+    /// What the driver says of a COMMIT may quote a row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RolledBack(error) => f.debug_tuple("RolledBack").field(error).finish(),
+            Self::Ambiguous(_) => f.debug_tuple("Ambiguous").finish_non_exhaustive(),
+        }
+    }
+}
+
+pub(crate) mod sealed {
+    /// Keeps the traits of this module to this crate.
+    pub trait Sealed {}
+}
+
+/// A connection that a store can work on. Sealed; implemented by the drivers' connections.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection that a store can work on",
+    label = "pass the connection itself: `&mut *conn` of a pooled one, `&mut *tx` of a transaction",
+    note = "inside a handler, where `tx` is a reference: `&mut **tx`"
+)]
+#[doc(hidden)]
+pub trait Session: sealed::Sealed + Send {
+    /// Whether a transaction is open, as the driver knows it.
+    fn has_transaction(&self) -> bool;
+
+    /// In the open transaction: asks for the identity's lock, then looks its record up.
+    fn claim(
+        &mut self,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<ClaimLookup, Error>> + Send;
+
+    /// Looks the record up, without asking for anything.
+    fn look_up(
+        &mut self,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<ClaimLookup, Error>> + Send;
+
+    /// Checks that the table seen is fit to arbitrate, and remembers that it is.
+    fn verify(&mut self, claim: &HeldClaim) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// What is worth knowing beside the table, and no reason to refuse it.
+    fn findings(
+        &mut self,
+        claim: &HeldClaim,
+    ) -> impl Future<Output = Result<Vec<SchemaFinding>, Error>> + Send {
+        let _ = claim;
+        async { Ok(Vec::new()) }
+    }
+
+    /// Marks the place before the body. `body_writes` says whether the body's writes may have to be taken
+    /// back alone.
+    fn set_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        may_discard: bool,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// After the body: proves that the savepoint is still there, where it is the ownership check; with `body_writes`,
+    /// takes back what was written since.
+    fn release_savepoint(
+        &mut self,
+        claim: &HeldClaim,
+        body_writes: BodyWrites,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Writes the record, under the ownership check that the transaction is still the one that claimed.
+    fn write(
+        &mut self,
+        claim: &HeldClaim,
+        record: &NewRecord<'_>,
+    ) -> impl Future<Output = Result<Written, Error>> + Send;
+
+    /// Gives a claim back inside its transaction.
+    fn release(&mut self, claim: HeldClaim) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// After a claim's transaction was ended without it: takes back what it left for others to see.
+    fn withdraw(
+        &mut self,
+        request: &ClaimRequest,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = request;
+        async { Ok(()) }
+    }
+
+    /// Deletes up to `limit` purgeable records of every namespace; returns how many.
+    fn purge(
+        &mut self,
+        table: &str,
+        purgeable: Purgeable,
+        limit: u32,
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
+}
+
+/// A connection on which the table can be created. Sealed; implemented by the drivers' connections.
+#[diagnostic::on_unimplemented(
+    message = "on a `{Self}` no table can be created",
+    label = "pass a connection to a database: `&mut *conn`"
+)]
+#[doc(hidden)]
+pub trait Migrate: Session {
+    /// The migration of this database.
+    const MIGRATION: &'static str;
+
+    /// Creates the table, unless it is there.
+    fn create(
+        &mut self,
+        table: &str,
+        migration: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// A connection, or what holds one: a pooled connection, a transaction. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection, and holds none",
+    label = "pass `&mut conn`: a connection, one acquired from a pool, or a transaction"
+)]
+#[doc(hidden)]
+pub trait AsSession: Send {
+    /// The driver's connection.
+    type Session: Session;
+
+    /// The connection itself.
+    fn session(&mut self) -> &mut Self::Session;
+}
+
+impl<S: Session> AsSession for S {
+    type Session = S;
+
+    fn session(&mut self) -> &mut S {
+        self
+    }
+}
+
+impl<DB: Backend> AsSession for PoolConnection<DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
+    }
+}
+
+impl<DB: Backend> AsSession for Transaction<'_, DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
+    }
+}

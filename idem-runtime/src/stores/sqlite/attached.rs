@@ -1,0 +1,124 @@
+//! Files attached to the connection, whose COMMIT may not be one with the record's.
+//!
+//! SQLite commits several files as one only where all of them keep a rollback journal beside them
+//! (<https://sqlite.org/lang_attach.html>). Of any other file it is asked, before COMMIT, whether this
+//! transaction has written to it. Only C can ask that outright (`sqlite3_txn_state`); here it is told by
+//! the file's write lock, which a transaction that has written keeps to its end:
+//!
+//! 1. Another connection gets the lock: nobody has it, and nothing was written.
+//! 2. It does not, and this one does not either: it is somebody else's, and nothing was written.
+//! 3. This one gets it: it had it before. Or the other has just let go of it, which shows if it has
+//!    committed; where it has rolled back, a file that was only read is refused.
+//!
+//! A caller's `BEGIN IMMEDIATE` takes the write lock of every file attached, which is not told from a
+//! write: it is refused.
+
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
+
+use super::error;
+use crate::values::error::{Error, SchemaFault};
+
+/// A file beside the main one.
+pub(super) struct Attached {
+    name: String,
+    file: String,
+    /// Whether its COMMIT is one with the main file's.
+    is_one: bool,
+}
+
+/// The files attached. A database in memory is none: what is written there goes with the process, as a
+/// temporary table does.
+pub(super) async fn list(conn: &mut SqliteConnection) -> Result<Vec<Attached>, Error> {
+    let rows = sqlx::query(
+        "SELECT l.seq AS seq, l.name AS name, coalesce(l.file, '') AS file, s.synchronous <> 0 \
+         AND j.journal_mode IN ('delete', 'truncate', 'persist') AS journaled \
+         FROM pragma_database_list AS l, pragma_journal_mode(l.name) AS j, pragma_synchronous(l.name) AS s \
+         WHERE l.seq <> 1 ORDER BY l.seq",
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(error::map_error)?;
+    let mut main = false;
+    let mut attached = Vec::new();
+    for row in rows {
+        let file: String = row.try_get("file").map_err(error::map_error)?;
+        let journaled: bool = row.try_get("journaled").map_err(error::map_error)?;
+        if row.try_get::<i64, _>("seq").map_err(error::map_error)? == 0 {
+            main = journaled && !file.is_empty();
+        } else if !file.is_empty() {
+            attached.push(Attached {
+                name: row.try_get("name").map_err(error::map_error)?,
+                file,
+                is_one: main && journaled,
+            });
+        }
+    }
+    Ok(attached)
+}
+
+/// Refuses a transaction that has written where COMMIT is not one with the record's.
+pub(super) async fn check(conn: &mut SqliteConnection, files: Vec<Attached>) -> Result<(), Error> {
+    for file in files {
+        if !file.is_one && is_written(conn, &file).await? {
+            return Err(SchemaFault::AttachedWrite {
+                database: file.name,
+            }
+            .into());
+        }
+    }
+    Ok(())
+}
+
+async fn is_written(conn: &mut SqliteConnection, file: &Attached) -> Result<bool, Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(&file.file)
+        .busy_timeout(Duration::ZERO);
+    // A file that cannot be opened, of another VFS perhaps, is asked by this connection alone.
+    let mut other = options.connect().await.ok();
+    if let Some(other) = &mut other
+        && other.execute("BEGIN IMMEDIATE").await.is_ok()
+    {
+        let _ = other.execute("ROLLBACK").await;
+        return Ok(false);
+    }
+    let before = commits(&mut other).await;
+    let is_ours = takes_write_lock(conn, file).await?;
+    let is_ours = is_ours && (before.is_none() || before == commits(&mut other).await);
+    if let Some(other) = other {
+        let _ = other.close().await;
+    }
+    Ok(is_ours)
+}
+
+/// Changes with each COMMIT that another connection sees.
+async fn commits(other: &mut Option<SqliteConnection>) -> Option<i64> {
+    let version = sqlx::query_scalar("PRAGMA data_version");
+    version.fetch_one(other.as_mut()?).await.ok()
+}
+
+/// Whether this connection has the write lock now, by a write that changes nothing.
+async fn takes_write_lock(conn: &mut SqliteConnection, file: &Attached) -> Result<bool, Error> {
+    let pragma = format!("PRAGMA \"{}\".user_version", file.name.replace('"', "\"\""));
+    let version: i64 = sqlx::query_scalar(AssertSqlSafe(pragma.clone()))
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(error::map_error)?;
+    let wait: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(error::map_error)?;
+    let write = format!("PRAGMA busy_timeout = 0; {pragma} = {version}");
+    let written = conn.execute(sqlx::raw_sql(AssertSqlSafe(write))).await;
+    let restore = format!("PRAGMA busy_timeout = {wait}");
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(restore)))
+        .await
+        .map_err(error::map_error)?;
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) if error::is_busy(&error) || error::is_read_only(&error) => Ok(false),
+        Err(error) => Err(error::map_error(error)),
+    }
+}

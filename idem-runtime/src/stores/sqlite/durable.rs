@@ -1,0 +1,40 @@
+//! Commits that are on the disk when they answer, whatever the connection was set to.
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Executor as _};
+
+use super::error;
+use super::sql::parts;
+use crate::values::error::Error;
+
+/// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
+const FULL: i64 = 2;
+
+/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a power failure.
+/// Returns the level to restore, if it was lower. It cannot be changed inside a transaction.
+pub(super) async fn make_durable(
+    conn: &mut SqliteConnection,
+    table: &str,
+) -> Result<Option<i64>, Error> {
+    let (schema, _) = parts(table);
+    let level: i64 = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA {schema}.synchronous")))
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(error::map_error)?;
+    if level >= FULL {
+        return Ok(None);
+    }
+    // It fails plainly inside a transaction, and the driver need not know of one.
+    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {FULL}"));
+    conn.execute(statement).await.map_err(error::begin_error)?;
+    Ok(Some(level))
+}
+
+pub(super) async fn restore(conn: &mut SqliteConnection, table: &str, level: Option<i64>) {
+    if let Some(level) = level {
+        // A connection that stays more durable than it was asked to be harms nobody.
+        let (schema, _) = parts(table);
+        let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
+        let _ = conn.execute(statement).await;
+    }
+}

@@ -1,0 +1,261 @@
+//! Is the table fit to arbitrate? Asked once for each definition that this process meets.
+
+mod columns;
+mod definition;
+
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteConnection;
+
+use super::super::bounded::Bounded;
+use super::error::map_error;
+use super::sql::{self, is_main, is_temporary, parts};
+use crate::values::error::{Error, SchemaFault, SchemaFinding};
+
+/// Definitions found fit.
+static KNOWN: Bounded<String, ()> = Bounded::new();
+
+/// Whether this table, of this definition, was found fit before. Where it is, a definition does not
+/// show.
+pub(super) fn is_known(table: &str, definition: &str) -> bool {
+    is_main(table) && KNOWN.find(|known| known == definition).is_some()
+}
+
+/// Whether what is half done is undone, by ROLLBACK and after a crash: OFF undoes nothing, and
+/// MEMORY, on a file, nothing after a crash (<https://sqlite.org/pragma.html#pragma_journal_mode>). A database
+/// without a file is itself in memory.
+pub(super) fn is_undone(journal: &str, file: &str) -> bool {
+    match journal {
+        "wal" | "delete" | "truncate" | "persist" => true,
+        "memory" => file.is_empty(),
+        _ => false,
+    }
+}
+
+/// Why a statement on the table is wrong: no table, no ordinary one, or a column that is missing.
+pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
+    match definition(conn, table).await {
+        Ok(None) => SchemaFault::TableMissing {
+            table: table.to_owned(),
+        }
+        .into(),
+        Ok(Some(_)) => match ordinary(conn, table).await {
+            Ok(()) => SchemaFault::Columns {
+                table: table.to_owned(),
+            }
+            .into(),
+            Err(unfit) => unfit,
+        },
+        Err(_) => Error::Database(error.into()),
+    }
+}
+
+/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), compared byte for byte.
+const CHECK: &str = "\
+    SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
+        WHERE i.\"unique\" = 1 AND i.partial = 0 \
+          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1) = 3 \
+          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 AND upper(x.coll) = 'BINARY' \
+               AND lower(x.name) IN ('namespace', 'scope', 'key')) = 3) AS arbiter, \
+      coalesce((SELECT journal_mode FROM pragma_journal_mode('main')), '') AS journal, \
+      coalesce((SELECT file FROM pragma_database_list WHERE name = 'main'), '') AS file, \
+      (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty";
+
+pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
+    let (schema, name) = parts(table);
+    let named = table.to_owned();
+    if is_temporary(table) {
+        return Err(SchemaFault::NotPermanent {
+            table: named,
+            found: "temporary",
+            fix: format!("DROP TABLE {table}"),
+        }
+        .into());
+    }
+    // COMMIT of several files is not one: after a crash the record could be there without its
+    // effect, or the effect without its record (sqlite.org/lang_attach.html). It would be under a
+    // rollback journal in both, which each connection may change.
+    if !is_main(table) {
+        return Err(SchemaFault::Attached { table: named }.into());
+    }
+    let Some(text) = definition(conn, table).await? else {
+        return Err(SchemaFault::TableMissing { table: named }.into());
+    };
+    ordinary(conn, table).await?;
+    let row = sqlx::query(CHECK)
+        .bind(name)
+        .bind(schema)
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(map_error)?;
+    let journal: String = row.try_get("journal").map_err(map_error)?;
+    let file: String = row.try_get("file").map_err(map_error)?;
+    if !is_undone(&journal, &file) {
+        return Err(SchemaFault::JournalMode { found: journal }.into());
+    }
+    if row.try_get::<bool, _>("dirty").map_err(map_error)? {
+        return Err(SchemaFault::ReadUncommitted.into());
+    }
+    columns::check(conn, table).await?;
+    let own = own_text(conn, table).await?;
+    if definition::overwrites(&own) {
+        let fix = anew(name);
+        return Err(SchemaFault::NoArbiter { table: named, fix }.into());
+    }
+    if !row.try_get::<bool, _>("arbiter").map_err(map_error)? {
+        let fix = format!(
+            "CREATE UNIQUE INDEX {schema}.{name}_arbiter ON {name} \
+             (namespace COLLATE BINARY, scope COLLATE BINARY, key COLLATE BINARY)"
+        );
+        return Err(SchemaFault::NoArbiter { table: named, fix }.into());
+    }
+    if let Some(column) = definition::collated(&own, columns::COMPARED) {
+        return Err(SchemaFault::Column {
+            table: named,
+            column: column.to_owned(),
+            fault: "has a collation under which different keys are equal",
+            fix: anew(name),
+        }
+        .into());
+    }
+    triggers(conn, table).await?;
+    KNOWN.insert(text, ());
+    Ok(())
+}
+
+/// The line that makes the table anew, where SQLite can change none of it.
+fn anew(name: &str) -> String {
+    format!(
+        "DROP VIEW IF EXISTS {name}_readable; DROP INDEX IF EXISTS {name}_expires_at; \
+         DROP INDEX IF EXISTS {name}_locked_until; ALTER TABLE {name} RENAME TO {name}_old \
+         (then run the migration, and copy the records from {name}_old)"
+    )
+}
+
+/// No view, which may be written by its triggers, and no virtual table.
+async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
+    let (schema, name) = parts(table);
+    let kind: Option<String> =
+        sqlx::query_scalar("SELECT type FROM pragma_table_list(?1) WHERE lower(schema) = ?2")
+            .bind(name)
+            .bind(schema)
+            .fetch_optional(conn)
+            .await
+            .map_err(map_error)?;
+    match kind.as_deref() {
+        Some("table") => Ok(()),
+        None => Err(SchemaFault::TableMissing {
+            table: table.to_owned(),
+        }
+        .into()),
+        Some(kind) => Err(SchemaFault::NotPermanent {
+            table: table.to_owned(),
+            found: "not a table",
+            fix: match kind {
+                "view" => format!("DROP VIEW {table} (then run the migration)"),
+                _ => format!("ALTER TABLE {table} RENAME TO {name}_old (then run the migration)"),
+            },
+        }
+        .into()),
+    }
+}
+
+/// Checks that nothing changes or drops a record on its way into the table. A trigger that does not say
+/// when it runs, runs before.
+async fn triggers(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
+    match all_triggers(conn, table)
+        .await?
+        .into_iter()
+        .find(|found| !found.runs_after)
+    {
+        None => Ok(()),
+        Some(found) => Err(SchemaFault::Trigger {
+            table: table.to_owned(),
+            fix: found.fix(),
+            trigger: found.name,
+        }
+        .into()),
+    }
+}
+
+/// Returns what is reported and not refused: triggers that run after a write.
+pub(super) async fn findings(
+    conn: &mut SqliteConnection,
+    table: &str,
+) -> Result<Vec<SchemaFinding>, Error> {
+    let found = all_triggers(conn, table).await?;
+    let after = found.into_iter().filter(|found| found.runs_after);
+    let finding = |found: Trigger| SchemaFinding::Trigger {
+        table: table.to_owned(),
+        fix: found.fix(),
+        trigger: found.name,
+    };
+    Ok(after.map(finding).collect())
+}
+
+/// A trigger on the table of the records.
+struct Trigger {
+    schema: &'static str,
+    name: String,
+    runs_after: bool,
+}
+
+impl Trigger {
+    /// The line that removes it.
+    fn fix(&self) -> String {
+        format!(
+            "DROP TRIGGER {}.\"{}\"",
+            self.schema,
+            self.name.replace('"', "\"\"")
+        )
+    }
+}
+
+/// The triggers of the table's own file, and those that this connection alone has.
+async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Trigger>, Error> {
+    let mut found = Vec::new();
+    for schema in ["main", "temp"] {
+        let statement = format!(
+            "SELECT name AS name, sql AS text FROM {schema}.sqlite_schema \
+             WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
+        );
+        let rows = sqlx::query(sqlx::AssertSqlSafe(statement))
+            .bind(parts(table).1)
+            .fetch_all(&mut *conn)
+            .await
+            .map_err(map_error)?;
+        for row in rows {
+            let text: String = row.try_get("text").map_err(map_error)?;
+            found.push(Trigger {
+                schema,
+                name: row.try_get("name").map_err(map_error)?,
+                runs_after: definition::runs_after(&text),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The text that defines the table alone.
+async fn own_text(conn: &mut SqliteConnection, table: &str) -> Result<String, Error> {
+    let (schema, name) = parts(table);
+    let statement = format!(
+        "SELECT sql FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+    );
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+        .bind(name)
+        .fetch_one(conn)
+        .await
+        .map_err(map_error)
+}
+
+/// The text that defines the table, its indexes and triggers; `None` if there is no such table.
+pub(super) async fn definition(
+    conn: &mut SqliteConnection,
+    table: &str,
+) -> Result<Option<String>, Error> {
+    let statement = format!("SELECT {}", sql::definition(table));
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+        .fetch_one(conn)
+        .await
+        .map_err(map_error)
+}

@@ -1,0 +1,178 @@
+//! The store without the engine, for those who order the steps themselves.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::bound::Bound;
+use super::session::Session;
+use crate::values::error::{Error, Field, Invalid, Reason};
+use crate::values::key::Namespace;
+use crate::values::policy::{DEFAULT_REQUEST_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION};
+use crate::values::spec::{DEFAULT_TABLE, is_table};
+
+/// A store whose requests and results are JSON values.
+pub type RawStore = Store<Value, Value>;
+
+/// Describes where and how records of one namespace are kept, for requests `Req` and results `Res`.
+///
+/// It holds no connection. [`in_transaction`](Self::in_transaction) and
+/// [`in_connection`](Self::in_connection) bind it to the caller's for a moment; it never opens or
+/// closes a transaction.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error>> {
+/// use idem_runtime::key::{IdempotencyKey, Namespace};
+/// use idem_runtime::store::{Outcome, Store};
+///
+/// let store = Store::<String, u64>::new(Namespace::new("payments")?);
+/// let key = "7f3c".parse::<IdempotencyKey>()?.global();
+/// let request = "12.50 EUR to Ada".to_owned();
+///
+/// let mut tx = pool.begin().await?;
+/// let id = match store.in_transaction(&mut *tx)?.begin(&key, "pay", &request).await? {
+///     Outcome::Fresh(claim) => {
+///         let id = 17; // the business writes, in `tx`
+///         let id = store.in_transaction(&mut *tx)?.commit(claim, &id).await?;
+///         tx.commit().await?;
+///         id // as every retry gets it
+///     }
+///     Outcome::PriorResult { value } => value,
+///     other => return Err(format!("not now: {other:?}").into()),
+/// };
+/// # let _ = id; Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Store<Req, Res> {
+    pub(super) namespace: Namespace,
+    pub(super) table: Cow<'static, str>,
+    pub(super) retention: Duration,
+    pub(super) expiry: Expiry,
+    pub(super) record_request: bool,
+    pub(super) request_limit: usize,
+    types: PhantomData<fn(Req) -> Res>,
+}
+
+impl<Req, Res> Clone for Store<Req, Res> {
+    fn clone(&self) -> Self {
+        self.typed()
+    }
+}
+
+impl<Req, Res> Store<Req, Res> {
+    /// A store of this namespace in the default table, with 24 hours of retention.
+    pub fn new(namespace: Namespace) -> Self {
+        Self {
+            namespace,
+            table: Cow::Borrowed(DEFAULT_TABLE),
+            retention: DEFAULT_RETENTION,
+            expiry: Expiry::Replay,
+            record_request: false,
+            request_limit: DEFAULT_REQUEST_LIMIT,
+            types: PhantomData,
+        }
+    }
+
+    /// How long a record lives, by the database's clock.
+    ///
+    /// # Errors
+    /// [`Invalid`] of [`Field::Retention`] if below a microsecond, in which databases count, or above
+    /// 3,650 days.
+    pub fn retention(mut self, retention: Duration) -> Result<Self, Invalid> {
+        if retention.as_micros() == 0 {
+            return Err(Invalid::new(Field::Retention, Reason::Empty));
+        }
+        if retention > MAX_RETENTION {
+            return Err(Invalid::new(
+                Field::Retention,
+                Reason::TooLongTime {
+                    limit: MAX_RETENTION,
+                    found: retention,
+                },
+            ));
+        }
+        self.retention = retention;
+        Ok(self)
+    }
+
+    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
+    /// most 61.
+    ///
+    /// # Errors
+    /// [`Invalid`] of [`Field::Table`] for anything else: it is spliced into SQL text.
+    pub fn table(mut self, table: &str) -> Result<Self, Invalid> {
+        if !is_table(table) {
+            return Err(Invalid::new(Field::Table, Reason::Identifier));
+        }
+        self.table = Cow::Owned(table.to_owned());
+        Ok(self)
+    }
+
+    /// Keeps the canonical request beside its hash, for diagnosing mismatches.
+    #[must_use]
+    pub fn record_request(mut self) -> Self {
+        self.record_request = true;
+        self
+    }
+
+    /// The longest request that a record keeps, in bytes of canonical JSON;
+    /// [`DEFAULT_REQUEST_LIMIT`] by default. See
+    /// [`Operation::request_limit`](crate::Operation::request_limit).
+    #[must_use]
+    pub fn request_limit(mut self, bytes: usize) -> Self {
+        self.request_limit = bytes;
+        self
+    }
+
+    /// Reads a record past its retention as absent.
+    #[must_use]
+    pub fn strict_expiry(mut self) -> Self {
+        self.expiry = Expiry::Strict;
+        self
+    }
+
+    pub(super) fn retention_micros(&self) -> i64 {
+        i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// The same store for other types.
+    pub fn typed<Req2, Res2>(&self) -> Store<Req2, Res2> {
+        Store {
+            namespace: self.namespace.clone(),
+            table: self.table.clone(),
+            retention: self.retention,
+            expiry: self.expiry,
+            record_request: self.record_request,
+            request_limit: self.request_limit,
+            types: PhantomData,
+        }
+    }
+
+    /// Binds to a connection that has an open transaction, as its driver knows it.
+    ///
+    /// # Errors
+    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is
+    /// not known to the driver: that is [`in_connection`](Self::in_connection)'s.
+    pub fn in_transaction<'s, S: Session>(
+        &'s self,
+        conn: &'s mut S,
+    ) -> Result<Bound<'s, S, Req, Res>, Error> {
+        if conn.has_transaction() {
+            Ok(self.in_connection(conn))
+        } else {
+            Err(Error::NotInTransaction)
+        }
+    }
+
+    /// Binds to any connection. The caller answers for its transaction: without one, replays are
+    /// answered and a fresh key is [`Error::NotInTransaction`].
+    pub fn in_connection<'s, S: Session>(&'s self, conn: &'s mut S) -> Bound<'s, S, Req, Res> {
+        Bound::new(self, conn)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The key that a caller sends with a request.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+
+use super::limits::KEY_MAX;
+use super::scope::Scope;
+use super::{derive, hex, text};
+use crate::values::error::{Field, Invalid, Reason};
+
+/// Identifies one intended effect for a caller: 1 to 255 characters, no control characters.
+///
+/// Leading and trailing white space (Unicode `White_Space`) is trimmed; the rest is kept byte for
+/// byte. A key may carry the [`Scope`] it is valid in. A parsed key carries no scope until
+/// [`scoped`](Self::scoped) or [`global`](Self::global) sets one.
+///
+/// A key can hold personal data. Therefore it does not implement `Display`, and `Debug` prints only
+/// [`short_hash`](Self::short_hash).
+///
+/// ```
+/// use idem_runtime::{IdempotencyKey, Scope};
+///
+/// let key = " 8e03978e ".parse::<IdempotencyKey>()?.scoped(Scope::new("tenant-7")?);
+/// assert_eq!(key.as_str(), "8e03978e");
+/// assert!(IdempotencyKey::parse(None)?.is_none());
+/// assert!(IdempotencyKey::parse(Some(" ")).is_err());
+/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey {
+    text: Box<str>,
+    scope: Option<Scope>,
+}
+
+impl IdempotencyKey {
+    /// Parses a key that may be absent, such as the value of a header.
+    ///
+    /// Returns `Ok(None)` if `text` is `None`. A blank text is an error: the caller meant to send a
+    /// key, and a call without one is not safe to retry.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] of [`Field::Key`] if the trimmed text is empty, is longer than [`KEY_MAX`]
+    /// characters, or contains a control character.
+    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
+        text.map(str::parse).transpose()
+    }
+
+    /// Creates a key from text that [`encode`](derive::encode) returned, without checking it again.
+    pub(super) fn derived(text: String, scope: Option<Scope>) -> Self {
+        Self {
+            text: text.into_boxed_str(),
+            scope,
+        }
+    }
+
+    /// Sets the scope, replacing the one that the key carried.
+    #[must_use]
+    pub fn scoped(self, scope: Scope) -> Self {
+        Self {
+            scope: Some(scope),
+            ..self
+        }
+    }
+
+    /// Sets the scope to [`Scope::GLOBAL`]: all callers who send this text share one effect.
+    #[must_use]
+    pub fn global(self) -> Self {
+        self.scoped(Scope::GLOBAL)
+    }
+
+    /// Returns the scope that the key carries, or `None` if it carries none.
+    pub fn scope(&self) -> Option<&Scope> {
+        self.scope.as_ref()
+    }
+
+    /// Returns the trimmed text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Derives the key of a step inside a handler, or of one item of a batch.
+    ///
+    /// The same key and label always give the same child key, in the same scope. Its text is
+    /// encoded like that of [`derive`](Self::derive), from three parts: `child`, the text of this
+    /// key, and the label.
+    ///
+    /// ```
+    /// use idem_runtime::IdempotencyKey;
+    ///
+    /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
+    /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
+    /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
+    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Invalid`] of [`Field::ChildLabel`] if the label is blank.
+    /// - [`Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
+    pub fn child(&self, label: &str) -> Result<Self, Invalid> {
+        if text::is_blank(label) {
+            return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
+        }
+        let text = derive::encode(&["child", self.as_str(), label])?;
+        Ok(Self::derived(text, self.scope.clone()))
+    }
+
+    /// Returns the first 12 hexadecimal digits of the SHA-256 of the text, for logs. The scope is
+    /// not hashed.
+    pub fn short_hash(&self) -> String {
+        hex::lower(&Sha256::digest(self.text.as_bytes())[..6])
+    }
+}
+
+impl FromStr for IdempotencyKey {
+    type Err = Invalid;
+
+    /// Parses a key as [`IdempotencyKey::parse`] does.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        text::check(Field::Key, text, KEY_MAX)?;
+        Ok(Self {
+            text: text.into(),
+            scope: None,
+        })
+    }
+}
+
+impl fmt::Debug for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdempotencyKey(#{})", self.short_hash())
+    }
+}

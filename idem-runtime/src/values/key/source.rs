@@ -1,0 +1,164 @@
+//! Types accepted by `key = expr`, `key = natural(..)` and `scope = expr`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::idempotency::IdempotencyKey;
+use super::scope::Scope;
+use crate::values::error::Invalid;
+
+/// A type that is accepted in `key = expr`.
+///
+/// Implemented for text, keys, UUIDs (converted to hyphenated lower case), references to them, and
+/// an `Option` of them, where `None` means that the caller sent no key. Also implemented for the
+/// results of [`IdempotencyKey::parse`] and [`derive`](super::IdempotencyKey::derive): an `Err` becomes
+/// the error of the call.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an idempotency key",
+    label = "not a key, text or a UUID",
+    note = "a key is made from an `IdempotencyKey`, text or a `Uuid`, an `Option` of one, or the \
+            result of `IdempotencyKey::parse` or `IdempotencyKey::derive`",
+    note = "to make a key from several values: `IdempotencyKey::derive([tenant, order])`"
+)]
+pub trait KeySource {
+    /// Returns the key, or `None` if the caller sent none.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if the key breaks a rule of [`IdempotencyKey`], or if the source is an `Err`.
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid>;
+}
+
+impl<S: KeySource + ?Sized> KeySource for &S {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        (**self).idempotency_key()
+    }
+}
+
+impl<S: KeySource> KeySource for Option<S> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        match self {
+            Some(source) => source.idempotency_key(),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<S: KeySource> KeySource for Result<S, Invalid> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        match self {
+            Ok(source) => source.idempotency_key(),
+            Err(invalid) => Err(invalid.clone()),
+        }
+    }
+}
+
+impl KeySource for IdempotencyKey {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        Ok(Some(self.clone()))
+    }
+}
+
+impl KeySource for str {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        self.parse().map(Some)
+    }
+}
+
+impl KeySource for String {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        self.as_str().idempotency_key()
+    }
+}
+
+impl KeySource for Cow<'_, str> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        (**self).idempotency_key()
+    }
+}
+
+impl KeySource for Uuid {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        let mut buffer = Uuid::encode_buffer();
+        self.hyphenated()
+            .encode_lower(&mut buffer)
+            .idempotency_key()
+    }
+}
+
+/// A type that is accepted as a part of `key = natural(..)`: any type that implements `Display`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a part of a natural key",
+    label = "not `Display`",
+    note = "a part is what names the effect in the business: text, a number, a `Uuid`",
+    note = "of a larger value, name the part that tells it from others: `natural(cmd.tenant, cmd.order.number)`"
+)]
+pub trait KeyPart {
+    #[doc(hidden)]
+    fn text(&self) -> String;
+}
+
+impl<T: fmt::Display + ?Sized> KeyPart for T {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A type that is accepted in `scope = expr`: text, a [`Scope`], references to them, and the result
+/// of [`Scope::new`].
+///
+/// Not implemented for `Option`: an absent tenant can mean all callers or a fault, and the caller
+/// has to decide which.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a scope",
+    label = "not a `Scope` or text",
+    note = "a scope is made from a `Scope`, text, or the result of `Scope::new`",
+    note = "an absent scope must be decided: `scope.unwrap_or(Scope::GLOBAL)` shares the keys \
+            among all callers"
+)]
+pub trait ScopeSource {
+    /// Returns the scope.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if the text breaks a rule of [`Scope`], or if the source is an `Err`.
+    fn scope(&self) -> Result<Scope, Invalid>;
+}
+
+impl<S: ScopeSource + ?Sized> ScopeSource for &S {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        (**self).scope()
+    }
+}
+
+impl ScopeSource for Result<Scope, Invalid> {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        self.clone()
+    }
+}
+
+impl ScopeSource for Scope {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Ok(self.clone())
+    }
+}
+
+impl ScopeSource for str {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(self)
+    }
+}
+
+impl ScopeSource for String {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(self.as_str())
+    }
+}
+
+impl ScopeSource for Cow<'_, str> {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::new(&**self)
+    }
+}

@@ -1,0 +1,14 @@
+//! What goes through the system: keys, requests and their hash, records, results, errors, and the description of
+//! an operation. Nothing here knows a database's statements.
+
+pub mod error;
+pub(crate) mod failure;
+pub mod fingerprint;
+pub(crate) mod identity;
+pub mod key;
+pub(crate) mod operation;
+pub(crate) mod payload;
+pub mod policy;
+pub mod record;
+pub(crate) mod replay;
+pub(crate) mod spec;

@@ -1,0 +1,3 @@
+//! What runs beside the calls.
+
+pub mod purge;
