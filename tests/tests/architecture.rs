@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right, layer by layer: each imports only from its left.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "values::failure",
     "values::error",
     "values::key",
@@ -29,7 +29,8 @@ const ORDER: [&str; 28] = [
     "stores",
     "stores::schema",
     "calls::telemetry",
-    "calls::engine",
+    "calls::kit",
+    "calls::atomic",
     "calls::lease",
     "calls",
     "workers",

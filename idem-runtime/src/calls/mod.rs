@@ -1,5 +1,8 @@
-//! One call, from the key to the answer: in a transaction, or under a lease.
+//! One call, from the key to the answer: in a transaction ([`atomic`]), or under a lease ([`lease`]).
+//!
+//! The two flows do not import each other. They share the modules of [`kit`].
 
-pub(crate) mod engine;
+pub(crate) mod atomic;
+pub(crate) mod kit;
 pub mod lease;
 pub mod telemetry;

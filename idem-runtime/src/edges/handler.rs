@@ -4,9 +4,9 @@
 //! each says in its message what to write instead. [`Begin`] and [`LeaseSource`] are for a function that passes
 //! on what its own caller gave it; [`DescribeOperation`] is for whatever reads the operation of a handler's marker.
 
-pub use crate::calls::engine::{
-    Begin, Compared, FailureMode, HandlerError, HandlerResult, RecordRead, RecordWrite, Source,
-    TransactionParam,
+pub use crate::calls::atomic::{Begin, Source, TransactionParam};
+pub use crate::calls::kit::{
+    Compared, FailureMode, HandlerError, HandlerResult, RecordRead, RecordWrite,
 };
 pub use crate::calls::lease::LeaseSource;
 pub use crate::values::key::source::{KeyPart, KeySource, ScopeSource};

@@ -10,10 +10,10 @@ pub use std::result::Result::{self, Err, Ok};
 pub use inventory::submit;
 pub use serde_json::Value;
 
-pub use crate::calls::engine::contract::{Contract, contract, failures, lifts, reads, writes};
-pub use crate::calls::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
-pub use crate::calls::engine::request::Request;
-pub use crate::calls::engine::unit::{Unit, unit};
+pub use crate::calls::atomic::flow::{Claim, Finished, Step, claim, finish, settle, tx};
+pub use crate::calls::atomic::unit::{Unit, unit};
+pub use crate::calls::kit::contract::{Contract, contract, failures, lifts, reads, writes};
+pub use crate::calls::kit::request::Request;
 #[cfg(feature = "registry")]
 pub use crate::edges::registry::Handler;
 pub use crate::values::failure::StoredFailure;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 
-use crate::calls::engine::pooled_conn::PooledConn;
+use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::telemetry::TARGET;
 use crate::stores::{Backend, Purgeable};
 use crate::values::error::{Error, Field, Invalid, Reason};

@@ -5,10 +5,10 @@ use std::time::Duration;
 use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::calls::engine::RESOLVE_WITHIN;
-use crate::calls::engine::pooled_conn::PooledConn;
-use crate::calls::engine::request::Request;
-use crate::calls::engine::unit::State;
+use crate::calls::kit::backoff::Backoff;
+use crate::calls::kit::backoff::RESOLVE_WITHIN;
+use crate::calls::kit::pooled_conn::PooledConn;
+use crate::calls::kit::request::Request;
 use crate::decision::Decision;
 use crate::stores::lease::{LeaseBackend, LeaseRequest};
 use crate::stores::leased;
@@ -41,7 +41,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
     request: &Request,
     claim_request: &ClaimRequest,
     lease: Lease,
-    state: &mut State,
+    backoff: &mut Backoff,
 ) -> Result<Result<Claimed, Decision>, Error> {
     let lease_request = LeaseRequest {
         input: request.decide_input(),
@@ -51,7 +51,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
     };
     let mut lost: Option<Lost> = None;
     loop {
-        if let Some(pause) = state.pause.take() {
+        if let Some(pause) = backoff.next_pause() {
             sleep(pause).await;
         }
         // `once` moves this to the time at which it has a connection: waiting for one does not
@@ -73,7 +73,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
             }
             // While the transaction of a lost answer is still running, it holds the identity's lock
             // and the claim looks in flight.
-            Ok(Err(decision)) if !may_wait(&decision, lost.as_ref(), request, state) => {
+            Ok(Err(decision)) if !may_wait(&decision, lost.as_ref(), request, backoff) => {
                 return Ok(Err(decision));
             }
             Ok(Err(_)) => {}
@@ -86,7 +86,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
                 });
             }
             Err(CommitError::RolledBack(error)) => match lost.take() {
-                None if DB::is_momentary(&error) && state.retry_lock() => {}
+                None if DB::is_momentary(&error) && backoff.retry_lock() => {}
                 None => return Err(error),
                 Some(found) if Instant::now() >= found.deadline => {
                     return Err(Error::CommitUnknown(found.error.into()));
@@ -95,7 +95,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
             },
         }
         if lost.is_some() {
-            state.pause = Some(LOOK_AGAIN);
+            backoff.schedule(LOOK_AGAIN);
         }
     }
 }
@@ -120,7 +120,7 @@ fn may_wait(
     decision: &Decision,
     lost: Option<&Lost>,
     request: &Request,
-    state: &mut State,
+    backoff: &mut Backoff,
 ) -> bool {
     if !matches!(decision, Decision::Refuse(Error::InFlight { .. })) {
         return false;
@@ -129,7 +129,7 @@ fn may_wait(
         return Instant::now() < lost.deadline;
     }
     match request.operation().policy().on_conflict {
-        OnConflict::Wait(wait) => state.wait(wait),
+        OnConflict::Wait(wait) => backoff.wait(wait),
         OnConflict::Reject => false,
     }
 }

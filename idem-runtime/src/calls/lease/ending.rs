@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::attempt::Attempt;
 use super::heartbeats::Heartbeats;
-use crate::calls::engine::RESOLVE_WITHIN;
-use crate::calls::engine::answer::Answer;
-use crate::calls::engine::contract::Contract;
-use crate::calls::engine::request::Request;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::backoff::RESOLVE_WITHIN;
+use crate::calls::kit::contract::Contract;
+use crate::calls::kit::request::Request;
 use crate::decision::Change;
 use crate::stores::lease::{LeaseBackend, Write};
 use crate::stores::leased::write_fenced;

@@ -25,7 +25,7 @@ use tokio::sync::Mutex as Turn;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
-use crate::calls::engine::pooled_conn::PooledConn;
+use crate::calls::kit::pooled_conn::PooledConn;
 use crate::stores::ClaimRequest;
 use crate::stores::lease::LeaseBackend;
 use crate::values::error::Error;

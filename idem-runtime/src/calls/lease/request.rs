@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::calls::engine::request::Request;
+use crate::calls::kit::request::Request;
 use crate::values::operation::LeasedOperation;
 use crate::values::policy::Lease;
 

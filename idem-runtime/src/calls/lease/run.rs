@@ -18,10 +18,10 @@ use super::heartbeat_task;
 use super::heartbeats::Heartbeats;
 use super::request::LeasedRequest;
 use super::source::LeaseSource;
-use crate::calls::engine::answer::Answer;
-use crate::calls::engine::contract::Contract;
-use crate::calls::engine::request::Request;
-use crate::calls::engine::unit::State;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::backoff::Backoff;
+use crate::calls::kit::contract::Contract;
+use crate::calls::kit::request::Request;
 use crate::stores::ClaimRequest;
 use crate::stores::lease::LeaseBackend;
 use crate::values::error::Error;
@@ -140,14 +140,14 @@ async fn detached<DB: LeaseBackend, T, E>(
         contract,
         attempt_sender,
     } = call;
-    let mut state = State::default();
+    let mut backoff = Backoff::default();
     request.begun(0);
     let answer = match prepare(pool, &mut request, lease) {
         Ok(held_lease) => {
             answer(
                 held_lease,
                 &request,
-                &mut state,
+                &mut backoff,
                 &contract,
                 attempt_sender,
                 body,
@@ -156,7 +156,7 @@ async fn detached<DB: LeaseBackend, T, E>(
         }
         Err(error) => Answer::Refused(error),
     };
-    request.begun(state.waits);
+    request.begun(backoff.waits());
     request.emit(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(&contract)
 }
@@ -164,7 +164,7 @@ async fn detached<DB: LeaseBackend, T, E>(
 async fn answer<DB: LeaseBackend, T, E>(
     held_lease: HeldLease<DB>,
     request: &Request,
-    state: &mut State,
+    backoff: &mut Backoff,
     contract: &Contract<T, E>,
     attempt_sender: oneshot::Sender<Attempt>,
     body: Body<T, E>,
@@ -174,7 +174,7 @@ async fn answer<DB: LeaseBackend, T, E>(
         request,
         &held_lease.claim_request,
         held_lease.lease,
-        state,
+        backoff,
     )
     .await;
     let claimed = match claimed {

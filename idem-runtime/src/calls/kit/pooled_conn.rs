@@ -3,9 +3,24 @@
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 
-use super::unit::{MAX_DIRTY_CONNECTIONS, acquire_undropped};
 use crate::stores::{Backend, Session as _};
 use crate::values::error::Error;
+
+/// How many pooled connections that are already inside a transaction are closed before the call is
+/// refused: 3. More of them indicate that the pool creates them so.
+pub(crate) const MAX_DIRTY_CONNECTIONS: u32 = 3;
+
+/// Acquires a connection in its own task: a dropped `acquire` closes the connection that it was
+/// testing (sqlx 0.9).
+pub(crate) async fn acquire_undropped<DB: Backend>(
+    pool: &Pool<DB>,
+) -> Result<PoolConnection<DB>, sqlx::Error> {
+    let pool = pool.clone();
+    match tokio::spawn(async move { pool.acquire().await }).await {
+        Ok(acquired) => acquired,
+        Err(_) => Err(sqlx::Error::PoolClosed),
+    }
+}
 
 /// A pooled connection that is closed on drop unless its work finished: the future may be dropped
 /// inside a transaction.

@@ -2,21 +2,17 @@
 //! an old snapshot, and a lost COMMIT.
 
 use std::mem;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answer::Answer;
-use super::request::Request;
 use super::source::From;
-use super::unit::{Unit, pause};
+use super::unit::Unit;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::backoff::{RESOLVE_WITHIN, pause};
+use crate::calls::kit::request::Request;
 use crate::decision::{Decision, decide};
 use crate::stores::{Backend, ClaimLookup, ClaimRequest, Session};
 use crate::values::error::Error;
-
-/// How long the library looks for the outcome of a lost COMMIT before it returns
-/// [`Error::CommitUnknown`]: 5 seconds.
-pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns whether the connection's answers still match its statements after a body. If they do
 /// not, a pooled connection is closed, and the session of the caller's own connection is ended.

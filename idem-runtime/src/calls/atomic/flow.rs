@@ -12,13 +12,13 @@
 
 use sqlx::Transaction;
 
-use super::answer::Answer;
 use super::claim::{ClaimOutcome, try_claim};
-use super::contract::Contract;
 use super::ending::{self, Ending};
-use super::request::Request;
 use super::resolve;
 use super::unit::Unit;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::contract::Contract;
+use crate::calls::kit::request::Request;
 use crate::stores::Backend;
 use crate::values::error::Error;
 use crate::values::replay::Replayable;
@@ -45,7 +45,7 @@ pub async fn claim<'u, DB: Backend, T, E>(
     request: &mut Request,
     contract: &Contract<T, E>,
 ) -> Step<'u, DB, T, E> {
-    request.begun(unit.state.waits);
+    request.begun(unit.state.backoff.waits());
     let answer: Answer<T, E> = match try_claim(unit, request, contract.records_failures()).await {
         Ok(ClaimOutcome::Claimed(claim)) => return Step::Run(claim),
         Ok(ClaimOutcome::Again) => return Step::Again,

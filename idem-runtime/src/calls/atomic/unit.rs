@@ -1,12 +1,11 @@
 //! The connection of a unit of work, and what happens to it if the call is dropped.
 
-use std::time::Duration;
-
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
-use tokio::time::Instant;
 
 use super::source::{Begin, From, Source, TransactionParam};
+use crate::calls::kit::backoff::Backoff;
+use crate::calls::kit::pooled_conn::acquire_undropped;
 use crate::stores::{Backend, FusedFallback};
 use crate::values::error::Error;
 use crate::values::identity::LockKey;
@@ -34,14 +33,8 @@ pub(crate) struct State {
     /// Whether closing the connection would delete the database (SQLite in memory): then it is
     /// never closed, and only the driver's own rollback applies.
     pub(crate) irreplaceable: bool,
-    /// How long to wait without a connection before the next attempt.
-    pub(crate) pause: Option<Duration>,
-    /// When waiting for a running attempt ends.
-    deadline: Option<Instant>,
-    /// When retrying after momentary locks ends.
-    lock_deadline: Option<Instant>,
-    /// How often this call has waited.
-    pub(crate) waits: u32,
+    /// The waiting between attempts.
+    pub(crate) backoff: Backoff,
     /// How many pooled connections were already inside a transaction when acquired.
     pub(crate) dirty_connections: u32,
     /// Whether a body may have left unread answers on the connection.
@@ -58,58 +51,6 @@ pub(crate) struct State {
     pub(crate) fused_fallback: Option<FusedFallback>,
     /// The error to return after the transaction on the caller's connection has been ended.
     pub(crate) failed: Option<Error>,
-}
-
-impl State {
-    /// Returns whether to try again after a momentary lock, and sets the pause.
-    pub(crate) fn retry_lock(&mut self) -> bool {
-        let until = *self
-            .lock_deadline
-            .get_or_insert_with(|| Instant::now() + RETRY_LOCK_FOR);
-        self.pause_until(until)
-    }
-
-    /// Returns whether to wait once more, at most until `wait` after the first refusal, and sets
-    /// the pause.
-    pub(crate) fn wait(&mut self, wait: Duration) -> bool {
-        let until = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
-        self.pause_until(until)
-    }
-
-    fn pause_until(&mut self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        self.pause = Some(pause(self.waits).min(left));
-        self.waits = self.waits.saturating_add(1);
-        true
-    }
-}
-
-/// How long a call retries where the database does not wait by itself (SQLite's shared cache) or
-/// must not wait (MySQL's claim): 5 seconds.
-const RETRY_LOCK_FOR: Duration = Duration::from_secs(5);
-
-/// How many pooled connections that are already inside a transaction are closed before the call is
-/// refused: 3. More of them indicate that the pool creates them so.
-pub(super) const MAX_DIRTY_CONNECTIONS: u32 = 3;
-
-/// Returns the pause before attempt `n + 2`: 2 ms, doubling up to 64 ms.
-pub(crate) fn pause(n: u32) -> Duration {
-    Duration::from_millis(2 << n.min(5))
-}
-
-/// Acquires a connection in its own task: a dropped `acquire` closes the connection that it was
-/// testing (sqlx 0.9).
-pub(crate) async fn acquire_undropped<DB: Backend>(
-    pool: &Pool<DB>,
-) -> Result<PoolConnection<DB>, sqlx::Error> {
-    let pool = pool.clone();
-    match tokio::spawn(async move { pool.acquire().await }).await {
-        Ok(acquired) => acquired,
-        Err(_) => Err(sqlx::Error::PoolClosed),
-    }
 }
 
 /// Creates a unit of work on `db`; sends nothing.
@@ -178,22 +119,5 @@ impl<DB: Backend> Drop for Unit<'_, DB> {
             conn.close_on_drop();
         }
         self.release_connection();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
-        let mut state = State::default();
-        assert!(!state.wait(Duration::ZERO));
-        assert!(state.retry_lock());
-        let mut state = State::default();
-        assert!(state.retry_lock());
-        assert!(state.wait(RETRY_LOCK_FOR * 2));
-        let times = (state.lock_deadline.unwrap(), state.deadline.unwrap());
-        assert!(times.0 + RETRY_LOCK_FOR <= times.1);
     }
 }

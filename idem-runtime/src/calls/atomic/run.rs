@@ -3,12 +3,12 @@
 use serde::Serialize;
 use sqlx::Transaction;
 
-use super::contract::{HandlerError, RecordRead, RecordWrite, contract, lifts, reads, writes};
-use super::failures::FailureMode;
 use super::flow::{Step, claim, finish, settle, tx};
-use super::request::Request;
 use super::source::Begin;
 use super::unit::unit;
+use crate::calls::kit::contract::{contract, lifts, reads, writes};
+use crate::calls::kit::request::Request;
+use crate::calls::kit::{FailureMode, HandlerError, RecordRead, RecordWrite};
 use crate::stores::Backend;
 use crate::values::key::KeySource;
 use crate::values::operation::Operation;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::request::Request;
-use super::unit::{MAX_DIRTY_CONNECTIONS, State, Unit};
+use super::unit::{State, Unit};
+use crate::calls::kit::pooled_conn::MAX_DIRTY_CONNECTIONS;
+use crate::calls::kit::request::Request;
 use crate::decision::{Decision, decide};
 use crate::stores::running::RunningKey;
 use crate::stores::{Backend, ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, Session};
@@ -296,9 +297,11 @@ fn tries_again<DB: Backend>(
     if DB::is_momentary(error) {
         // After this error the caller's own transaction may be rolled back, so only a transaction
         // of the library's is retried.
-        return own && (state.retry_lock() || wait_limit.is_some_and(|wait| state.wait(wait)));
+        return own
+            && (state.backoff.retry_lock()
+                || wait_limit.is_some_and(|wait| state.backoff.wait(wait)));
     }
-    matches!(error, Error::Busy(_)) && wait_limit.is_some_and(|wait| state.wait(wait))
+    matches!(error, Error::Busy(_)) && wait_limit.is_some_and(|wait| state.backoff.wait(wait))
 }
 
 /// Handles a pooled connection that is inside a transaction which other code left open. If the call
@@ -316,7 +319,7 @@ async fn discard_dirty<DB: Backend>(
             // connection would be the same.
             return Err(Error::AlreadyInTransaction);
         }
-        state.pause = Some(Duration::ZERO);
+        state.backoff.schedule(Duration::ZERO);
         return Ok(false);
     }
     DB::clear(conn).await;
@@ -338,7 +341,7 @@ async fn recover<DB: Backend>(unit: &mut Unit<'_, DB>) -> Result<(), Error> {
     if let Some(error) = unit.state.failed.take() {
         return Err(error);
     }
-    if let Some(pause) = unit.state.pause.take() {
+    if let Some(pause) = unit.state.backoff.next_pause() {
         unit.release_connection();
         tokio::time::sleep(pause).await;
     }
@@ -359,7 +362,9 @@ fn wait_or<'u, DB: Backend>(
     operation: &OperationSpec,
 ) -> ClaimOutcome<'u, DB> {
     match (&decision, operation.policy().on_conflict) {
-        (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(wait)) if state.wait(wait) => {
+        (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(wait))
+            if state.backoff.wait(wait) =>
+        {
             ClaimOutcome::Again
         }
         _ => ClaimOutcome::Decided(decision),

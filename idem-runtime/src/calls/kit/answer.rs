@@ -50,7 +50,7 @@ impl<T, E> Answer<T, E> {
     }
 
     /// Decodes the replayed record. If it cannot be decoded, the answer becomes a refusal.
-    pub(super) fn read(self, contract: &Contract<T, E>) -> Self {
+    pub(crate) fn read(self, contract: &Contract<T, E>) -> Self {
         match self {
             Self::Replayed(record) => match contract.read(&record) {
                 Ok(value) => Self::Read(value, record),

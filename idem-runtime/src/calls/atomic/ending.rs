@@ -3,10 +3,10 @@
 use sqlx::Transaction;
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::answer::Answer;
 use super::claim::{self, Claim, depth};
-use super::contract::Contract;
 use super::unit::State;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::contract::Contract;
 use crate::stores::{
     self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, Written,
 };

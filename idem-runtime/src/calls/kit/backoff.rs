@@ -1,0 +1,93 @@
+//! How long a call waits between its attempts.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long the library looks for the outcome of a lost COMMIT before it returns
+/// [`Error::CommitUnknown`](crate::Error::CommitUnknown): 5 seconds.
+pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a call retries where the database does not wait by itself (SQLite's shared cache) or
+/// must not wait (MySQL's claim): 5 seconds.
+const RETRY_LOCK_FOR: Duration = Duration::from_secs(5);
+
+/// The deadlines of one call, and the pause before its next attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Backoff {
+    /// How long to wait before the next attempt.
+    next: Option<Duration>,
+    /// When waiting for a running attempt ends.
+    conflict_deadline: Option<Instant>,
+    /// When retrying after momentary locks ends.
+    lock_deadline: Option<Instant>,
+    /// How often this call has waited.
+    waits: u32,
+}
+
+impl Backoff {
+    /// Returns whether to try again after a momentary lock, and schedules the pause.
+    pub(crate) fn retry_lock(&mut self) -> bool {
+        let until = *self
+            .lock_deadline
+            .get_or_insert_with(|| Instant::now() + RETRY_LOCK_FOR);
+        self.schedule_until(until)
+    }
+
+    /// Returns whether to wait once more, at most until `wait` after the first refusal, and
+    /// schedules the pause.
+    pub(crate) fn wait(&mut self, wait: Duration) -> bool {
+        let until = *self
+            .conflict_deadline
+            .get_or_insert_with(|| Instant::now() + wait);
+        self.schedule_until(until)
+    }
+
+    /// Schedules this pause. It does not count as a wait.
+    pub(crate) fn schedule(&mut self, pause: Duration) {
+        self.next = Some(pause);
+    }
+
+    /// Returns the scheduled pause, once.
+    pub(crate) fn next_pause(&mut self) -> Option<Duration> {
+        self.next.take()
+    }
+
+    /// Returns how often the call has waited for another attempt or a lock.
+    pub(crate) fn waits(&self) -> u32 {
+        self.waits
+    }
+
+    fn schedule_until(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        self.schedule(pause(self.waits).min(left));
+        self.waits = self.waits.saturating_add(1);
+        true
+    }
+}
+
+/// Returns the pause before attempt `n + 2`: 2 ms, doubling up to 64 ms.
+pub(crate) fn pause(n: u32) -> Duration {
+    Duration::from_millis(2 << n.min(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
+        let mut backoff = Backoff::default();
+        assert!(!backoff.wait(Duration::ZERO));
+        assert!(backoff.retry_lock());
+        let mut backoff = Backoff::default();
+        assert!(backoff.retry_lock());
+        assert!(backoff.wait(RETRY_LOCK_FOR * 2));
+        let lock = backoff.lock_deadline.expect("it was set");
+        let conflict = backoff.conflict_deadline.expect("it was set");
+        assert!(lock + RETRY_LOCK_FOR <= conflict);
+    }
+}

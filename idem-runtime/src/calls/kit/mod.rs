@@ -1,0 +1,13 @@
+//! The parts that the two flows share: the request and its answer, the handler's types, connections
+//! and waiting.
+
+pub(crate) mod answer;
+pub(crate) mod backoff;
+pub(crate) mod contract;
+mod failure_mode;
+pub(crate) mod pooled_conn;
+pub(crate) mod request;
+
+pub use self::contract::{HandlerError, HandlerResult, RecordRead, RecordWrite};
+pub use self::failure_mode::FailureMode;
+pub use self::request::Compared;
