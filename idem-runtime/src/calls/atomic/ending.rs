@@ -1,10 +1,10 @@
 //! Ends a claim: records and commits, or rolls back.
 
 use sqlx::Transaction;
-use sqlx_core::transaction::TransactionManager as _;
 
-use super::claim::{self, Claim, depth};
-use super::unit::State;
+use super::claim::Claim;
+use super::connection::ConnectionState;
+use super::rollback::{roll_back_body, roll_back_nested};
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::contract::Contract;
 use crate::stores::{
@@ -51,7 +51,7 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
     value: T,
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
-    if !is_innermost(&mut claim).await {
+    if !roll_back_nested(&mut claim.tx, claim.depth, claim.state).await {
         return roll_back_and_answer(claim, Answer::Refused(Error::TransactionEnded)).await;
     }
     if claim.held.is_none() {
@@ -76,7 +76,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
     contract: &Contract<T, E>,
 ) -> Ending<T, E> {
     // Transactions that the body left open are rolled back with it.
-    is_innermost(&mut claim).await;
+    roll_back_nested(&mut claim.tx, claim.depth, claim.state).await;
     let name = &claim.request_snapshot.name;
     let held = claim.held.as_ref();
     match held.and_then(|_| contract.encode_failure(name, &error)) {
@@ -91,8 +91,10 @@ pub(super) async fn failed<DB: Backend, T, E>(
         Some(held) => DB::has_ended(&mut claim.tx, held).await,
         None => Ok(false),
     };
-    claim.state.out_of_sync |= ended.is_err();
-    roll_back(claim.tx, claim.state).await;
+    if ended.is_err() {
+        claim.state.set_out_of_sync();
+    }
+    roll_back_body(claim.tx, claim.state).await;
     if let Ok(true) = ended {
         return Ending::Answered(Answer::Refused(Error::TransactionEnded));
     }
@@ -109,42 +111,11 @@ async fn roll_back_and_answer<DB: Backend, T, E>(
     claim: Claim<'_, DB>,
     answer: Answer<T, E>,
 ) -> Ending<T, E> {
-    claim.state.out_of_sync |= matches!(answer, Answer::Refused(Error::StatementUnfinished(_)));
-    roll_back(claim.tx, claim.state).await;
+    if matches!(answer, Answer::Refused(Error::StatementUnfinished(_))) {
+        claim.state.set_out_of_sync();
+    }
+    roll_back_body(claim.tx, claim.state).await;
     Ending::Answered(answer)
-}
-
-/// Rolls back the nested transactions that the body began and never ended (for example by
-/// `mem::forget`; dropped ones are rolled back). Returns whether the body's own transaction was the
-/// innermost all along. If it was not, a COMMIT would end a different level: it would release a
-/// savepoint and report success.
-async fn is_innermost<DB: Backend>(claim: &mut Claim<'_, DB>) -> bool {
-    let mut innermost = true;
-    while depth::<DB>(&claim.tx) > claim.depth {
-        innermost = false;
-        if !DB::reopen(&mut claim.tx).await {
-            claim.state.out_of_sync = true;
-            break;
-        }
-        if DB::TransactionManager::rollback(&mut claim.tx)
-            .await
-            .is_err()
-        {
-            // The driver still counts this level: no further level can be ended.
-            break;
-        }
-    }
-    innermost && depth::<DB>(&claim.tx) == claim.depth
-}
-
-/// Rolls back the writes of a body. Returns whether the rollback succeeded.
-async fn roll_back<DB: Backend>(mut tx: Transaction<'_, DB>, state: &mut State) -> bool {
-    state.sync_unchecked = true;
-    if state.out_of_sync || !DB::reopen(&mut tx).await {
-        state.out_of_sync = true;
-        return false;
-    }
-    claim::roll_back(tx, state).await
 }
 
 /// Writes the record as the last statement and commits.
@@ -194,17 +165,19 @@ async fn record<DB: Backend, T, E>(
             Err(error) => FinishOutcome::Refused(tx, error),
         }
     };
-    state.out_of_sync |= matches!(
+    if matches!(
         outcome,
         FinishOutcome::Refused(_, Error::StatementUnfinished(_))
-    );
+    ) {
+        state.set_out_of_sync();
+    }
     match outcome {
         FinishOutcome::Committed => {
-            state.close_on_drop = false;
+            state.set_close_on_drop(false);
             Ending::Answered(answer)
         }
         FinishOutcome::Conflict(tx) => {
-            roll_back(tx, state).await;
+            roll_back_body(tx, state).await;
             Ending::Conflict {
                 snapshot: held.snapshot,
                 claim_request: held.request,
@@ -212,7 +185,7 @@ async fn record<DB: Backend, T, E>(
             }
         }
         FinishOutcome::Refused(tx, refusal) if DB::may_be_conflict(&refusal) => {
-            roll_back(tx, state).await;
+            roll_back_body(tx, state).await;
             Ending::Conflict {
                 snapshot: held.snapshot,
                 claim_request: held.request,
@@ -220,7 +193,7 @@ async fn record<DB: Backend, T, E>(
             }
         }
         FinishOutcome::Refused(tx, refusal) => {
-            let rolled_back = roll_back(tx, state).await;
+            let rolled_back = roll_back_body(tx, state).await;
             let refusal = match refusal {
                 // The savepoint no longer exists, because the body ended the caller's transaction.
                 Error::TableMoved { .. } if !own && !rolled_back => Error::TransactionEnded,
@@ -240,7 +213,7 @@ async fn record<DB: Backend, T, E>(
 /// Sends COMMIT of the library's own transaction, or RELEASE SAVEPOINT in the caller's.
 async fn commit<DB: Backend, T, E>(
     mut tx: Transaction<'_, DB>,
-    state: &mut State,
+    state: &mut ConnectionState,
     own: bool,
     claim_request: Option<ClaimRequest>,
     answer: Answer<T, E>,
@@ -248,7 +221,7 @@ async fn commit<DB: Backend, T, E>(
     let committed = if own {
         match DB::end(&mut tx).await {
             Err(CommitError::RolledBack(refusal)) => {
-                roll_back(tx, state).await;
+                roll_back_body(tx, state).await;
                 return Ending::Answered(Answer::Refused(refusal));
             }
             ended => ended,
@@ -260,7 +233,7 @@ async fn commit<DB: Backend, T, E>(
     };
     match committed {
         Ok(()) => {
-            state.close_on_drop = false;
+            state.set_close_on_drop(false);
             Ending::Answered(answer)
         }
         Err(error) => not_committed(error, claim_request, answer),

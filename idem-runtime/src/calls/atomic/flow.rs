@@ -12,9 +12,10 @@
 
 use sqlx::Transaction;
 
-use super::claim::{ClaimOutcome, try_claim};
 use super::ending::{self, Ending};
 use super::resolve;
+use super::retry::NotClaimed;
+use super::try_claim::try_claim;
 use super::unit::Unit;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::contract::Contract;
@@ -45,14 +46,22 @@ pub async fn claim<'u, DB: Backend, T, E>(
     request: &mut Request,
     contract: &Contract<T, E>,
 ) -> Step<'u, DB, T, E> {
-    request.begun(unit.state.backoff.waits());
-    let answer: Answer<T, E> = match try_claim(unit, request, contract.records_failures()).await {
-        Ok(ClaimOutcome::Claimed(claim)) => return Step::Run(claim),
-        Ok(ClaimOutcome::Again) => return Step::Again,
-        Ok(ClaimOutcome::Decided(decision)) => {
+    let Unit {
+        connection,
+        retries,
+    } = unit;
+    request.begun(retries.waits());
+    let recording = contract.records_failures();
+    let answer: Answer<T, E> = match try_claim(connection, retries, request, recording).await {
+        Ok(claim) => return Step::Run(claim),
+        Err(NotClaimed::Again(retry)) => {
+            retries.set_next(retry);
+            return Step::Again;
+        }
+        Err(NotClaimed::Decided(decision)) => {
             Answer::of(decision, || Error::FreshTransactionNeeded)
         }
-        Err(error) => Answer::Refused(error),
+        Err(NotClaimed::Failed(error)) => Answer::Refused(error),
     };
     Step::Done(emit_and_answer(request, answer, contract))
 }
@@ -87,7 +96,8 @@ pub async fn settle<DB: Backend, T, E>(
     mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
-    let in_sync = resolve::in_sync(&mut unit).await;
+    let connection = &mut unit.connection;
+    let in_sync = connection.check_sync().await;
     let answer = match finished.0 {
         Ending::Answered(Answer::Refused(refusal)) if !in_sync => {
             Answer::Refused(resolve::out_of_sync_at(refusal))
@@ -100,7 +110,7 @@ pub async fn settle<DB: Backend, T, E>(
             claim_request,
             snapshot,
             refusal,
-        } => resolve::after_conflict(&mut unit, &request, &claim_request, snapshot, refusal).await,
+        } => resolve::after_conflict(connection, &request, &claim_request, snapshot, refusal).await,
         Ending::Refused {
             claim_request,
             with_commit: true,
@@ -108,7 +118,7 @@ pub async fn settle<DB: Backend, T, E>(
             ..
         } if !in_sync => {
             resolve::lost_commit(
-                &mut unit,
+                connection,
                 &request,
                 &claim_request,
                 resolve::out_of_sync(),
@@ -123,12 +133,12 @@ pub async fn settle<DB: Backend, T, E>(
         Ending::FailedInSnapshot {
             claim_request,
             error,
-        } => resolve::after_failure(&mut unit, &request, &claim_request, error).await,
+        } => resolve::after_failure(connection, &request, &claim_request, error).await,
         Ending::Ambiguous {
             claim_request: Some(claim_request),
             lost,
             answer,
-        } => resolve::lost_commit(&mut unit, &request, &claim_request, lost, answer).await,
+        } => resolve::lost_commit(connection, &request, &claim_request, lost, answer).await,
         Ending::Ambiguous {
             claim_request: None,
             lost,
@@ -137,7 +147,7 @@ pub async fn settle<DB: Backend, T, E>(
     };
     if let Answer::Refused(Error::TransactionEnded) = &answer {
         // Its body has left the session in a state that nobody knows: another database, a lock on all tables.
-        unit.state.close_on_drop = true;
+        connection.close_on_drop();
     }
     emit_and_answer(&mut request, answer, contract)
 }

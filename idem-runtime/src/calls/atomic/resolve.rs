@@ -1,39 +1,15 @@
 //! Resolves what the claim could not decide: a conflict with a competing attempt, a failure inside
 //! an old snapshot, and a lost COMMIT.
 
-use std::mem;
-
 use tokio::time::Instant;
 
-use super::source::From;
-use super::unit::Unit;
+use super::connection::ConnectionGuard;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::{RESOLVE_WITHIN, pause};
 use crate::calls::kit::request::Request;
 use crate::decision::{Decision, decide};
 use crate::stores::{Backend, ClaimLookup, ClaimRequest, Session};
 use crate::values::error::Error;
-
-/// Returns whether the connection's answers still match its statements after a body. If they do
-/// not, a pooled connection is closed, and the session of the caller's own connection is ended.
-pub(super) async fn in_sync<DB: Backend>(unit: &mut Unit<'_, DB>) -> bool {
-    if !mem::take(&mut unit.state.sync_unchecked) {
-        return true;
-    }
-    let borrowed = matches!(unit.source.0, From::Connection(_));
-    let Ok((conn, state, _)) = unit.connect().await else {
-        return true;
-    };
-    // If the call is dropped here, the connection is closed.
-    let close_on_drop = mem::replace(&mut state.close_on_drop, true);
-    let in_sync = !mem::take(&mut state.out_of_sync) && DB::is_in_sync(conn).await;
-    if in_sync {
-        state.close_on_drop = close_on_drop;
-    } else if borrowed {
-        DB::hang_up(conn).await;
-    }
-    in_sync
-}
 
 /// Returns the driver error for a connection whose answers do not match its statements, if there is
 /// no better one.
@@ -74,13 +50,13 @@ pub(super) fn out_of_sync_at(refusal: Error) -> Error {
 /// returns why it cannot be seen. If the INSERT may have failed for another reason, `refusal` is
 /// that error. Looks only once.
 pub(super) async fn after_conflict<DB: Backend, T, E>(
-    unit: &mut Unit<'_, DB>,
+    connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
     claim_request: &ClaimRequest,
     snapshot: bool,
     refusal: Option<Error>,
 ) -> Answer<T, E> {
-    match look_again(unit, request, claim_request).await {
+    match look_again(connection, request, claim_request).await {
         Ok((decision, joined)) => Answer::of(decision, || {
             if joined && snapshot {
                 Error::FreshTransactionNeeded
@@ -95,12 +71,12 @@ pub(super) async fn after_conflict<DB: Backend, T, E>(
 /// Resolves a body's failure that read from a snapshot older than the lock. If a competing attempt
 /// has committed since, its record is the answer.
 pub(super) async fn after_failure<DB: Backend, T, E>(
-    unit: &mut Unit<'_, DB>,
+    connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
     claim_request: &ClaimRequest,
     error: E,
 ) -> Answer<T, E> {
-    match look_again(unit, request, claim_request).await {
+    match look_again(connection, request, claim_request).await {
         Ok((Decision::Replay(record), _)) => Answer::Replayed(record),
         Ok((Decision::ReplayFailure(record), _)) => Answer::FailureReplayed(record),
         // No other attempt committed, or it cannot be known: return the body's own error.
@@ -111,14 +87,12 @@ pub(super) async fn after_failure<DB: Backend, T, E>(
 /// Looks the record up on the unit's connection: outside any transaction, or in the caller's.
 /// Returns the decision, and whether it was in the caller's transaction.
 async fn look_again<DB: Backend>(
-    unit: &mut Unit<'_, DB>,
+    connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
     claim_request: &ClaimRequest,
 ) -> Result<(Decision, bool), Error> {
-    if unit.state.close_on_drop {
-        unit.release_connection();
-    }
-    let (conn, ..) = unit.connect().await.map_err(DB::map_error)?;
+    connection.release_unknown();
+    let (conn, _) = connection.connect().await.map_err(DB::map_error)?;
     let joined = conn.has_transaction();
     let (lookup, _) = conn
         .look_up(claim_request)
@@ -139,14 +113,14 @@ enum Verdict {
 /// the old transaction holds until it has ended. Then it reads the record: if it carries this
 /// attempt's id, the COMMIT was executed.
 pub(super) async fn lost_commit<DB: Backend, T, E>(
-    unit: &mut Unit<'_, DB>,
+    connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
     claim_request: &ClaimRequest,
     lost: sqlx::Error,
     answer: Answer<T, E>,
 ) -> Answer<T, E> {
-    unit.release_connection();
-    if unit.pool().is_none() {
+    connection.release();
+    if !connection.is_pooled() {
         return Answer::Refused(Error::CommitUnknown(lost.into()));
     }
     let deadline = Instant::now() + RESOLVE_WITHIN;
@@ -158,13 +132,13 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
         if left.is_zero() {
             return Answer::Refused(Error::CommitUnknown(lost.into()));
         }
-        match tokio::time::timeout(left, verdict(unit, request, claim_request)).await {
+        match tokio::time::timeout(left, verdict(connection, request, claim_request)).await {
             Ok(Ok(Verdict::Executed)) => return answer,
             Ok(Ok(Verdict::RolledBack)) => {
                 return Answer::Refused(behind_body(Error::Unavailable(lost.into())));
             }
             Ok(Ok(Verdict::Other(Decision::Refuse(Error::InFlight { .. }))) | Err(_)) => {
-                unit.release_connection();
+                connection.release();
                 tokio::time::sleep(pause(tries)).await;
                 tries += 1;
             }
@@ -177,19 +151,19 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
 }
 
 async fn verdict<DB: Backend>(
-    unit: &mut Unit<'_, DB>,
+    connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
     claim_request: &ClaimRequest,
 ) -> Result<Verdict, Error> {
-    let (conn, state, _) = unit.connect().await.map_err(DB::map_error)?;
-    state.close_on_drop = true;
+    let (conn, state) = connection.connect().await.map_err(DB::map_error)?;
+    state.set_close_on_drop(true);
     let anew = claim_request.anew();
     let (tx, found) = DB::open(conn, &anew).await?;
     let found = found?;
     let snapshot = found.snapshot;
     let mut verdict = judge(found, request, claim_request, anew);
     let rolled_back = DB::roll_back(tx).await.map_err(DB::map_error);
-    state.close_on_drop = rolled_back.is_err();
+    state.set_close_on_drop(rolled_back.is_err());
     if snapshot && matches!(verdict, Verdict::RolledBack) {
         rolled_back?;
         // The snapshot of this transaction may be older than the lock: the old transaction may have

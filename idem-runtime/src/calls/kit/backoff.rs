@@ -12,11 +12,9 @@ pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 /// must not wait (MySQL's claim): 5 seconds.
 const RETRY_LOCK_FOR: Duration = Duration::from_secs(5);
 
-/// The deadlines of one call, and the pause before its next attempt.
+/// The deadlines of one call, and the length of its pauses.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    /// How long to wait before the next attempt.
-    next: Option<Duration>,
     /// When waiting for a running attempt ends.
     conflict_deadline: Option<Instant>,
     /// When retrying after momentary locks ends.
@@ -26,31 +24,22 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Returns whether to try again after a momentary lock, and schedules the pause.
-    pub(crate) fn retry_lock(&mut self) -> bool {
+    /// Returns the pause before the call tries again after a momentary lock, or `None` if its time is
+    /// over.
+    pub(crate) fn retry_lock(&mut self) -> Option<Duration> {
         let until = *self
             .lock_deadline
             .get_or_insert_with(|| Instant::now() + RETRY_LOCK_FOR);
-        self.schedule_until(until)
+        self.pause_until(until)
     }
 
-    /// Returns whether to wait once more, at most until `wait` after the first refusal, and
-    /// schedules the pause.
-    pub(crate) fn wait(&mut self, wait: Duration) -> bool {
+    /// Returns the pause before the call asks again for a key that is in flight, or `None` if `limit`
+    /// has passed since the first refusal.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<Duration> {
         let until = *self
             .conflict_deadline
-            .get_or_insert_with(|| Instant::now() + wait);
-        self.schedule_until(until)
-    }
-
-    /// Schedules this pause. It does not count as a wait.
-    pub(crate) fn schedule(&mut self, pause: Duration) {
-        self.next = Some(pause);
-    }
-
-    /// Returns the scheduled pause, once.
-    pub(crate) fn next_pause(&mut self) -> Option<Duration> {
-        self.next.take()
+            .get_or_insert_with(|| Instant::now() + limit);
+        self.pause_until(until)
     }
 
     /// Returns how often the call has waited for another attempt or a lock.
@@ -58,14 +47,14 @@ impl Backoff {
         self.waits
     }
 
-    fn schedule_until(&mut self, deadline: Instant) -> bool {
+    fn pause_until(&mut self, deadline: Instant) -> Option<Duration> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return false;
+            return None;
         }
-        self.schedule(pause(self.waits).min(left));
+        let pause = pause(self.waits).min(left);
         self.waits = self.waits.saturating_add(1);
-        true
+        Some(pause)
     }
 }
 
@@ -81,11 +70,11 @@ mod tests {
     #[test]
     fn waiting_for_another_attempt_and_for_a_momentary_lock_have_a_time_each() {
         let mut backoff = Backoff::default();
-        assert!(!backoff.wait(Duration::ZERO));
-        assert!(backoff.retry_lock());
+        assert!(backoff.wait(Duration::ZERO).is_none());
+        assert!(backoff.retry_lock().is_some());
         let mut backoff = Backoff::default();
-        assert!(backoff.retry_lock());
-        assert!(backoff.wait(RETRY_LOCK_FOR * 2));
+        assert!(backoff.retry_lock().is_some());
+        assert!(backoff.wait(RETRY_LOCK_FOR * 2).is_some());
         let lock = backoff.lock_deadline.expect("it was set");
         let conflict = backoff.conflict_deadline.expect("it was set");
         assert!(lock + RETRY_LOCK_FOR <= conflict);

@@ -10,11 +10,15 @@ use crate::values::error::Error;
 /// refused: 3. More of them indicate that the pool creates them so.
 pub(crate) const MAX_DIRTY_CONNECTIONS: u32 = 3;
 
-/// Acquires a connection in its own task: a dropped `acquire` closes the connection that it was
-/// testing (sqlx 0.9).
-pub(crate) async fn acquire_undropped<DB: Backend>(
+/// Acquires a connection. One that is irreplaceable is acquired in its own task: a dropped `acquire`
+/// closes the connection that it was testing (sqlx 0.9).
+pub(crate) async fn acquire<DB: Backend>(
     pool: &Pool<DB>,
+    is_irreplaceable: bool,
 ) -> Result<PoolConnection<DB>, sqlx::Error> {
+    if !is_irreplaceable {
+        return pool.acquire().await;
+    }
     let pool = pool.clone();
     match tokio::spawn(async move { pool.acquire().await }).await {
         Ok(acquired) => acquired,
@@ -36,11 +40,7 @@ impl<DB: Backend> PooledConn<DB> {
     pub(crate) async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
         let is_irreplaceable = DB::pool_traits(pool)?.ends_with_connections;
         for _ in 0..=MAX_DIRTY_CONNECTIONS {
-            let acquired = if is_irreplaceable {
-                acquire_undropped(pool).await
-            } else {
-                pool.acquire().await
-            };
+            let acquired = acquire(pool, is_irreplaceable).await;
             let mut pooled = Self {
                 conn: acquired.map_err(DB::map_error)?,
                 is_clean: false,

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use crate::calls::telemetry::{Call, PANICKED};
 use crate::decision::DecideInput;
+use crate::stores::ClaimRequest;
 use crate::values::error::{Error, Field, Invalid};
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
-use crate::values::identity::Identity;
+use crate::values::identity::{Identity, LockKey};
 use crate::values::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
 use crate::values::operation::Operation;
 use crate::values::record::{Record, stored_request};
@@ -48,6 +49,8 @@ pub struct Request {
     projection: Option<Vec<u8>>,
     fault: Option<Invalid>,
     identity: Option<Identity>,
+    /// The hash of table and identity, computed at the first attempt.
+    lock_key: Option<LockKey>,
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
     started: Instant,
@@ -73,6 +76,7 @@ impl Request {
             projection: None,
             fault: None,
             identity: None,
+            lock_key: None,
             canonical: None,
             fingerprint: None,
             started: Instant::now(),
@@ -146,7 +150,7 @@ impl Request {
 
     /// Computes identity, canonical request and fingerprint. Returns `None` if the call has no key
     /// and needs none.
-    pub(crate) fn settle(&mut self) -> Result<Option<&Identity>, Error> {
+    fn settle(&mut self) -> Result<Option<&Identity>, Error> {
         if let Some(fault) = self.fault.take() {
             return Err(fault.into());
         }
@@ -181,6 +185,19 @@ impl Request {
             });
         }
         Ok(self.identity.as_ref())
+    }
+
+    /// Returns the request of a new attempt at this call's key, or `None` if the call has no key and
+    /// needs none.
+    pub(crate) fn claim_request(&mut self) -> Result<Option<ClaimRequest>, Error> {
+        let table = self.operation.table_name();
+        let Some(identity) = self.settle()?.cloned() else {
+            return Ok(None);
+        };
+        let lock_key = *self
+            .lock_key
+            .get_or_insert_with(|| identity.lock_key(table));
+        Ok(Some(ClaimRequest::with_lock_key(table, identity, lock_key)))
     }
 
     pub(crate) fn started(&self) -> Instant {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::calls::kit::backoff::Backoff;
-use crate::calls::kit::backoff::RESOLVE_WITHIN;
+use crate::calls::kit::backoff::{Backoff, RESOLVE_WITHIN};
 use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::kit::request::Request;
 use crate::decision::Decision;
@@ -27,109 +26,122 @@ pub(super) struct Claimed {
     pub(super) until: Instant,
 }
 
-/// A claim whose answer was lost.
-struct Lost {
-    error: sqlx::Error,
-    /// When the claim was sent: if it was executed, its lease began no earlier.
-    sent: Instant,
-    deadline: Instant,
+/// The answer to one claim. `sent` is when the claim was sent: the lease began no earlier. Waiting
+/// for a connection before does not shorten the lease.
+enum ClaimAnswer {
+    Claimed {
+        attempt: i32,
+        sent: Instant,
+    },
+    Decided(Decision),
+    /// The claim may have been executed.
+    Lost {
+        error: sqlx::Error,
+        sent: Instant,
+    },
+    Failed(Error),
 }
 
-/// Claims the lease. Returns the decision if it is not to run the body.
+/// Claims the lease.
+///
+/// # Errors
+/// The decision if it is not to run the body; a failure is a decision to refuse.
 pub(super) async fn claim<DB: LeaseBackend>(
     pool: &Pool<DB>,
     request: &Request,
     claim_request: &ClaimRequest,
     lease: Lease,
     backoff: &mut Backoff,
-) -> Result<Result<Claimed, Decision>, Error> {
+) -> Result<Claimed, Decision> {
     let lease_request = LeaseRequest {
         input: request.decide_input(),
         lease,
         fingerprint: request.fingerprint(),
         request: request.kept_request(),
     };
-    let mut lost: Option<Lost> = None;
     loop {
-        if let Some(pause) = backoff.next_pause() {
-            sleep(pause).await;
-        }
-        // `once` moves this to the time at which it has a connection: waiting for one does not
-        // shorten the lease.
-        let mut sent = Instant::now();
-        let asked = once(pool, claim_request, &lease_request, &mut sent);
-        let answer = match &lost {
-            None => asked.await,
-            Some(lost) => match timeout_at(lost.deadline, asked).await {
-                Ok(answer) => answer,
-                Err(_) => Err(CommitError::RolledBack(Error::LeaseLost)),
+        let pause = match claim_once(pool, claim_request, &lease_request).await {
+            ClaimAnswer::Claimed { attempt, sent } => {
+                let until = sent + lease.duration();
+                return Ok(Claimed { attempt, until });
+            }
+            ClaimAnswer::Decided(decision) => match wait(&decision, request, backoff) {
+                Some(pause) => pause,
+                None => return Err(decision),
             },
-        };
-        match answer {
-            Ok(Ok(attempt)) => {
-                let from = lost.map_or(sent, |lost| lost.sent);
-                let until = from + lease.duration();
-                return Ok(Ok(Claimed { attempt, until }));
+            ClaimAnswer::Lost { error, sent } => {
+                return resolve_lost(pool, claim_request, &lease_request, error, sent).await;
             }
-            // While the transaction of a lost answer is still running, it holds the identity's lock
-            // and the claim looks in flight.
-            Ok(Err(decision)) if !may_wait(&decision, lost.as_ref(), request, backoff) => {
-                return Ok(Err(decision));
-            }
-            Ok(Err(_)) => {}
-            Err(CommitError::Ambiguous(error)) => {
-                let deadline = sent + RESOLVE_WITHIN;
-                lost.get_or_insert(Lost {
-                    error,
-                    sent,
-                    deadline,
-                });
-            }
-            Err(CommitError::RolledBack(error)) => match lost.take() {
-                None if DB::is_momentary(&error) && backoff.retry_lock() => {}
-                None => return Err(error),
-                Some(found) if Instant::now() >= found.deadline => {
-                    return Err(Error::CommitUnknown(found.error.into()));
+            ClaimAnswer::Failed(error) => {
+                let is_momentary = DB::is_momentary(&error);
+                match is_momentary.then(|| backoff.retry_lock()).flatten() {
+                    Some(pause) => pause,
+                    None => return Err(Decision::Refuse(error)),
                 }
-                Some(found) => lost = Some(found),
-            },
-        }
-        if lost.is_some() {
-            backoff.schedule(LOOK_AGAIN);
-        }
+            }
+        };
+        sleep(pause).await;
     }
 }
 
-async fn once<DB: LeaseBackend>(
+/// Claims again until it is known whether the claim whose answer was lost has been executed: the
+/// same attempt gets its own lease.
+async fn resolve_lost<DB: LeaseBackend>(
     pool: &Pool<DB>,
     claim_request: &ClaimRequest,
     lease_request: &LeaseRequest<'_>,
-    sent: &mut Instant,
-) -> Result<Result<i32, Decision>, CommitError> {
-    let mut pooled = PooledConn::from(pool)
-        .await
-        .map_err(CommitError::RolledBack)?;
-    *sent = Instant::now();
-    let answer = leased::claim(&mut *pooled.conn, claim_request, lease_request).await;
-    pooled.give_back(answer.is_ok()).await;
-    answer
+    lost: sqlx::Error,
+    sent: Instant,
+) -> Result<Claimed, Decision> {
+    let deadline = sent + RESOLVE_WITHIN;
+    loop {
+        sleep(LOOK_AGAIN).await;
+        let asked = claim_once(pool, claim_request, lease_request);
+        match timeout_at(deadline, asked).await {
+            Ok(ClaimAnswer::Claimed { attempt, .. }) => {
+                let until = sent + lease_request.lease.duration();
+                return Ok(Claimed { attempt, until });
+            }
+            // While the transaction of the lost answer is still running, it holds the identity's
+            // lock and the claim looks in flight.
+            Ok(ClaimAnswer::Decided(Decision::Refuse(Error::InFlight { .. })))
+                if Instant::now() < deadline => {}
+            Ok(ClaimAnswer::Decided(decision)) => return Err(decision),
+            Ok(ClaimAnswer::Lost { .. }) => {}
+            Ok(ClaimAnswer::Failed(_)) | Err(_) => {
+                if Instant::now() >= deadline {
+                    return Err(Decision::Refuse(Error::CommitUnknown(lost.into())));
+                }
+            }
+        }
+    }
 }
 
-/// Returns whether to try again because another attempt is in flight.
-fn may_wait(
-    decision: &Decision,
-    lost: Option<&Lost>,
-    request: &Request,
-    backoff: &mut Backoff,
-) -> bool {
-    if !matches!(decision, Decision::Refuse(Error::InFlight { .. })) {
-        return false;
+async fn claim_once<DB: LeaseBackend>(
+    pool: &Pool<DB>,
+    claim_request: &ClaimRequest,
+    lease_request: &LeaseRequest<'_>,
+) -> ClaimAnswer {
+    let mut pooled = match PooledConn::from(pool).await {
+        Ok(pooled) => pooled,
+        Err(error) => return ClaimAnswer::Failed(error),
+    };
+    let sent = Instant::now();
+    let answer = leased::claim(&mut *pooled.conn, claim_request, lease_request).await;
+    pooled.give_back(answer.is_ok()).await;
+    match answer {
+        Ok(Ok(attempt)) => ClaimAnswer::Claimed { attempt, sent },
+        Ok(Err(decision)) => ClaimAnswer::Decided(decision),
+        Err(CommitError::Ambiguous(error)) => ClaimAnswer::Lost { error, sent },
+        Err(CommitError::RolledBack(error)) => ClaimAnswer::Failed(error),
     }
-    if let Some(lost) = lost {
-        return Instant::now() < lost.deadline;
-    }
-    match request.operation().policy().on_conflict {
-        OnConflict::Wait(wait) => backoff.wait(wait),
-        OnConflict::Reject => false,
+}
+
+/// Returns the pause before the next claim if another attempt is in flight and the call waits for
+/// it.
+fn wait(decision: &Decision, request: &Request, backoff: &mut Backoff) -> Option<Duration> {
+    match (decision, request.operation().policy().on_conflict) {
+        (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(limit)) => backoff.wait(limit),
+        _ => None,
     }
 }

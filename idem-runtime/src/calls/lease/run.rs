@@ -178,9 +178,8 @@ async fn answer<DB: LeaseBackend, T, E>(
     )
     .await;
     let claimed = match claimed {
-        Ok(Ok(claimed)) => claimed,
-        Ok(Err(decision)) => return Answer::of(decision, || Error::LeaseLost),
-        Err(error) => return Answer::Refused(error),
+        Ok(claimed) => claimed,
+        Err(decision) => return Answer::of(decision, || Error::LeaseLost),
     };
     let (requests, requested) = mpsc::unbounded_channel();
     let attempt = Attempt::new(
@@ -234,15 +233,15 @@ fn prepare<DB: LeaseBackend>(
     lease: Lease,
 ) -> Result<HeldLease<DB>, Error> {
     let operation = *request.operation();
-    let name = request.name().clone();
     // A lease needs a key, even if the operation's key is optional.
-    let identity = request
-        .settle()?
-        .cloned()
-        .ok_or_else(|| Error::KeyMissing { operation: name })?;
+    let Some(claim_request) = request.claim_request()? else {
+        return Err(Error::KeyMissing {
+            operation: request.name().clone(),
+        });
+    };
     let claim_request = ClaimRequest {
         pool_traits: DB::pool_traits(&pool)?,
-        ..ClaimRequest::new(operation.table_name(), identity)
+        ..claim_request
     };
     let heartbeats = Heartbeats::of(&pool)?;
     Ok(HeldLease {
