@@ -158,7 +158,7 @@ fn emit_and_answer<T, E>(
     answer: Answer<T, E>,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
-    let answer = answer.read(contract);
+    let answer = answer.decode(contract);
     request.emit(answer.outcome(), answer.record(), answer.refusal());
     answer.into_result(contract)
 }

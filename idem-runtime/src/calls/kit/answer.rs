@@ -1,10 +1,10 @@
-//! The end of a call, before it becomes the handler's own `Result`.
+//! The end of a call, before its record is decoded.
 
 use super::contract::Contract;
+use super::decoded_answer::{CallError, DecodedAnswer};
 use crate::decision::{Decision, unknown};
 use crate::values::error::{Error, ErrorKind};
 use crate::values::record::Record;
-use crate::values::replay::{self, Replayable};
 
 /// The end of a call.
 pub(crate) enum Answer<T, E> {
@@ -18,13 +18,6 @@ pub(crate) enum Answer<T, E> {
     Replayed(Box<Record>),
     /// The record of an earlier permanent failure is replayed.
     FailureReplayed(Box<Record>),
-    /// An earlier result, decoded from its record.
-    Read(T, Box<Record>),
-    /// An earlier permanent failure, rebuilt from its record.
-    FailureRead(E, Box<Record>),
-    /// An earlier permanent failure that the handler's error type cannot represent; holds the
-    /// library's error instead.
-    FailureRefused(Error, Box<Record>),
     /// The body failed permanently. Its failure is committed and its writes are rolled back. Holds
     /// the error as rebuilt from the record.
     FailureRecorded(E),
@@ -50,19 +43,29 @@ impl<T, E> Answer<T, E> {
     }
 
     /// Decodes the replayed record. If it cannot be decoded, the answer becomes a refusal.
-    pub(crate) fn read(self, contract: &Contract<T, E>) -> Self {
-        match self {
+    pub(crate) fn decode(self, contract: &Contract<T, E>) -> DecodedAnswer<T, E> {
+        let outcome = self.outcome();
+        let (result, record) = match self {
+            Self::Executed(value) | Self::Unkeyed(value) => (Ok(value), None),
             Self::Replayed(record) => match contract.read(&record) {
-                Ok(value) => Self::Read(value, record),
-                Err(refusal) => Self::Refused(refusal),
+                Ok(value) => (Ok(value), Some(record)),
+                Err(refusal) => return Self::Refused(refusal).decode(contract),
             },
             Self::FailureReplayed(record) => match contract.read_failure(&record) {
-                Ok(error) => Self::FailureRead(error, record),
-                Err(refusal @ Error::RecordedFailure(_)) => Self::FailureRefused(refusal, record),
-                Err(refusal) => Self::Refused(refusal),
+                Ok(error) => (Err(CallError::Own(error)), Some(record)),
+                // The handler's error type cannot represent the failure: the caller gets the
+                // library's error instead.
+                Err(refusal @ Error::RecordedFailure(_)) => {
+                    (Err(CallError::Refused(refusal)), Some(record))
+                }
+                Err(refusal) => return Self::Refused(refusal).decode(contract),
             },
-            other => other,
-        }
+            Self::FailureRecorded(error) | Self::Failed(error) => {
+                (Err(CallError::Own(error)), None)
+            }
+            Self::Refused(error) => (Err(CallError::Refused(error)), None),
+        };
+        DecodedAnswer::new(outcome, result, record)
     }
 
     /// Returns the value of the event's field `outcome`.
@@ -70,10 +73,8 @@ impl<T, E> Answer<T, E> {
         match self {
             Self::Executed(_) => "executed",
             Self::Unkeyed(_) => "unkeyed",
-            Self::Replayed(_) | Self::Read(..) => "replayed",
-            Self::FailureReplayed(_) | Self::FailureRead(..) | Self::FailureRefused(..) => {
-                "failure_replayed"
-            }
+            Self::Replayed(_) => "replayed",
+            Self::FailureReplayed(_) => "failure_replayed",
             Self::FailureRecorded(_) => "failure_recorded",
             Self::Failed(_) => "failed",
             Self::Refused(Error::InFlight { .. }) => "in_flight",
@@ -88,11 +89,7 @@ impl<T, E> Answer<T, E> {
     /// Returns the replayed record, if one is replayed.
     pub(crate) fn record(&self) -> Option<&Record> {
         match self {
-            Self::Replayed(record)
-            | Self::FailureReplayed(record)
-            | Self::Read(_, record)
-            | Self::FailureRead(_, record)
-            | Self::FailureRefused(_, record) => Some(record),
+            Self::Replayed(record) | Self::FailureReplayed(record) => Some(record),
             _ => None,
         }
     }
@@ -100,31 +97,8 @@ impl<T, E> Answer<T, E> {
     /// Returns the library's refusal, if the call ended with one.
     pub(crate) fn refusal(&self) -> Option<&Error> {
         match self {
-            Self::Refused(error) | Self::FailureRefused(error, _) => Some(error),
+            Self::Refused(error) => Some(error),
             _ => None,
         }
-    }
-
-    /// Converts the answer to the handler's own `Result`. Stores for
-    /// [`ReplayExt`](crate::ReplayExt) whether an `Err` is a replay.
-    pub(crate) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {
-        let (error, record) = match self {
-            Self::Executed(value) | Self::Unkeyed(value) => return Ok(Replayable::first(value)),
-            Self::Read(value, record) => return Ok(Replayable::again(value, &record)),
-            Self::Replayed(record) => match contract.read(&record) {
-                Ok(value) => return Ok(Replayable::again(value, &record)),
-                Err(error) => (contract.lift(error), None),
-            },
-            Self::FailureReplayed(record) => match contract.read_failure(&record) {
-                Ok(error) => (error, Some(record)),
-                Err(error) => (contract.lift(error), None),
-            },
-            Self::FailureRead(error, record) => (error, Some(record)),
-            Self::FailureRecorded(error) | Self::Failed(error) => (error, None),
-            Self::Refused(error) => (contract.lift(error), None),
-            Self::FailureRefused(error, record) => (contract.lift(error), Some(record)),
-        };
-        replay::failed(record.map(|record| record.created_at));
-        Err(error)
     }
 }

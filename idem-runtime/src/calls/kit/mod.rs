@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 pub(crate) mod backoff;
 pub(crate) mod contract;
+pub(crate) mod decoded_answer;
 mod failure_mode;
 pub(crate) mod pooled_conn;
 pub(crate) mod request;

@@ -158,6 +158,7 @@ async fn detached<DB: LeaseBackend, T, E>(
     };
     request.begun(backoff.waits());
     request.emit(answer.outcome(), answer.record(), answer.refusal());
+    let answer = answer.decode(&contract).drop_refused_record();
     answer.into_result(&contract)
 }
 
