@@ -23,8 +23,8 @@ pub use crate::values::payload::failure::{
 };
 pub use crate::values::policy::{OnLapse, RecordFailures, RetryFailures};
 
+pub use crate::calls::lease::flow::{AttemptReceiver, LeasedCall, leased, run};
 pub use crate::calls::lease::request::LeasedRequest;
-pub use crate::calls::lease::run::{AttemptReceiver, LeasedCall, leased, run};
 
 use std::time::Duration;
 

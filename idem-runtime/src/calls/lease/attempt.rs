@@ -216,7 +216,7 @@ impl fmt::Debug for Attempt {
             .field("identity", &self.shared.identity)
             .field("id", &self.shared.id)
             .field("number", &self.shared.number)
-            .field("life", &self.lease_state())
+            .field("lease_state", &self.lease_state())
             .finish_non_exhaustive()
     }
 }

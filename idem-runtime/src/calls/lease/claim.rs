@@ -96,8 +96,8 @@ async fn resolve_lost<DB: LeaseBackend>(
     let deadline = sent + RESOLVE_WITHIN;
     loop {
         sleep(LOOK_AGAIN).await;
-        let asked = claim_once(pool, claim_request, lease_request);
-        match timeout_at(deadline, asked).await {
+        let answer = claim_once(pool, claim_request, lease_request);
+        match timeout_at(deadline, answer).await {
             Ok(ClaimAnswer::Claimed { attempt, .. }) => {
                 let until = sent + lease_request.lease.duration();
                 return Ok(Claimed { attempt, until });

@@ -49,11 +49,11 @@ mod attempt;
 mod claim;
 mod drain;
 mod ending;
+pub(crate) mod flow;
 mod heartbeat_task;
 mod heartbeats;
-mod operation;
 pub(crate) mod request;
-pub(crate) mod run;
+mod run;
 mod source;
 
 pub use self::attempt::Attempt;

@@ -1,4 +1,4 @@
-//! What one leased call asks for.
+//! The inputs of one leased call.
 
 use std::ops::{Deref, DerefMut};
 
@@ -6,14 +6,14 @@ use crate::calls::kit::request::Request;
 use crate::values::operation::LeasedOperation;
 use crate::values::policy::Lease;
 
-/// A call of an operation that has a lease, and that lease.
+/// One call of an operation in lease mode, with its lease.
 pub struct LeasedRequest {
     pub(super) request: Request,
     pub(super) lease: Lease,
 }
 
 impl LeasedRequest {
-    /// A call of this operation.
+    /// Creates a call of this operation.
     pub fn new<F>(operation: LeasedOperation<F>) -> Self {
         Self {
             request: Request::of(operation.into()),

@@ -1,255 +1,90 @@
-//! Runs one leased call (claim, body, end) in a task that its caller only waits for.
+//! Lease mode without the attribute: the methods of a constant [`LeasedOperation`].
 
-use std::any::Any;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::Pin;
 
-use sqlx::Pool;
-use tokio::sync::{mpsc, oneshot};
-use tracing::Instrument as _;
+use serde::Serialize;
 
 use super::attempt::Attempt;
-use super::claim::claim;
-use super::drain::CountedRun;
-use super::ending::HeldLease;
-use super::heartbeat_task;
-use super::heartbeats::Heartbeats;
+use super::flow::{leased, run};
 use super::request::LeasedRequest;
 use super::source::LeaseSource;
-use crate::calls::kit::answer::Answer;
-use crate::calls::kit::backoff::Backoff;
-use crate::calls::kit::contract::Contract;
-use crate::calls::kit::request::Request;
-use crate::stores::ClaimRequest;
-use crate::stores::lease::LeaseBackend;
-use crate::values::error::Error;
-use crate::values::policy::Lease;
-use crate::values::replay::{self, ReplayExt as _, Replayable};
+use crate::calls::kit::contract::{contract, lifts, reads, writes};
+use crate::calls::kit::{FailureMode, HandlerError, RecordRead, RecordWrite};
+use crate::values::key::KeySource;
+use crate::values::operation::LeasedOperation;
+use crate::values::replay::Replayable;
 
-/// A call that is ready to run.
-pub struct LeasedCall<DB: LeaseBackend, T, E> {
-    pool: Pool<DB>,
-    request: LeasedRequest,
-    contract: Contract<T, E>,
-    attempt_sender: oneshot::Sender<Attempt>,
-}
-
-/// Receives the attempt after the claim. The body does not start before.
-pub struct AttemptReceiver(oneshot::Receiver<Attempt>);
-
-impl AttemptReceiver {
-    /// Waits for the attempt.
-    pub async fn attempt(self) -> Attempt {
-        match self.0.await {
-            Ok(attempt) => attempt,
-            // The claim failed, and the body is about to be dropped.
-            Err(_) => std::future::pending().await,
-        }
+impl<M> LeasedOperation<M> {
+    /// Runs `body` under a lease on `key`, in a task of its own. If the returned future is dropped,
+    /// the body continues. Every later call gets the recorded result. See
+    /// [`lease`](crate::calls::lease).
+    ///
+    /// `request` is compared on a retry and stored in the record. The body must own the values that
+    /// it uses.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// use std::time::Duration;
+    ///
+    /// use idem_runtime::policy::OnLapse;
+    /// use idem_runtime::{IdempotencyKey, LeasedOperation, Operation};
+    ///
+    /// const NOTIFY: LeasedOperation =
+    ///     Operation::new("mail", "notify").lease(Duration::from_secs(300), OnLapse::Retry);
+    ///
+    /// let key: IdempotencyKey = "7f3c".parse::<IdempotencyKey>()?.global();
+    /// let sent = NOTIFY
+    ///     .run(&pool, &key, &"Ada", |attempt| async move {
+    ///         let relay_key = attempt.external_key(); // the same on every attempt
+    ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(relay_key.len())
+    ///     })
+    ///     .await?;
+    /// # let _ = sent; Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// - The body's own error, after the key is released, or under
+    ///   [`RecordFailures`](crate::values::policy::RecordFailures) after the failure is recorded.
+    /// - An [`Error`](crate::Error) of the library, converted by `From`.
+    ///
+    /// # Panics
+    /// Panics if the body panics.
+    pub async fn run<K, Q, T, E, F, Fut>(
+        &self,
+        db: impl LeaseSource,
+        key: &K,
+        request: &Q,
+        body: F,
+    ) -> Result<Replayable<T>, E>
+    where
+        M: FailureMode<E>,
+        K: KeySource + ?Sized,
+        Q: Serialize + ?Sized,
+        T: RecordWrite + RecordRead + Send + 'static,
+        E: HandlerError + Send + 'static,
+        F: FnOnce(Attempt) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let contract = M::contract(contract(writes(), reads(), lifts()));
+        let mut call = LeasedRequest::new(*self);
+        call.key(key);
+        call.projection(request);
+        let (call, attempt_receiver) = leased(db, call, contract);
+        let body = Box::new(body);
+        run(call, async move {
+            boxed(body, attempt_receiver.attempt().await).await
+        })
+        .await
     }
 }
 
-/// Creates a call of a leased handler, and the receiver of its attempt; sends nothing.
-pub fn leased<Db: LeaseSource, T, E>(
-    db: Db,
-    request: LeasedRequest,
-    contract: Contract<T, E>,
-) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver) {
-    let (attempt_sender, attempt_receiver) = oneshot::channel();
-    let call = LeasedCall {
-        pool: db.lease_pool(),
-        request,
-        contract,
-        attempt_sender,
-    };
-    (call, AttemptReceiver(attempt_receiver))
-}
-
-/// The boxed future of the body.
-type Body<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
-
-/// Runs the call in its own task and waits for it. If the returned future is dropped, the task
-/// continues.
-///
-/// The body is boxed first: from here on only a pointer is moved, so that a body with a large state
-/// does not need a large stack.
-///
-/// # Errors
-/// The body's own error, or an [`Error`] of the library, converted by `From`.
-///
-/// # Panics
-/// Panics if the body panics.
-pub fn run<DB, T, E, F>(
-    call: LeasedCall<DB, T, E>,
-    body: F,
-) -> impl Future<Output = Result<Replayable<T>, E>> + Send
+/// Creates the body's future on the heap. A separate function, because otherwise the future that
+/// polls it would reserve stack space for each copy made on the way to the box.
+#[inline(never)]
+fn boxed<F, Fut>(body: Box<F>, attempt: Attempt) -> Pin<Box<Fut>>
 where
-    DB: LeaseBackend,
-    T: Send + 'static,
-    E: Send + 'static,
-    F: Future<Output = Result<T, E>> + Send + 'static,
+    F: FnOnce(Attempt) -> Fut,
 {
-    wait(call, Box::pin(body))
-}
-
-async fn wait<DB, T, E>(call: LeasedCall<DB, T, E>, body: Body<T, E>) -> Result<Replayable<T>, E>
-where
-    DB: LeaseBackend,
-    T: Send + 'static,
-    E: Send + 'static,
-{
-    let contract = call.contract;
-    // Counted before the task is first polled, so that `drain` waits for it as well.
-    let running = match CountedRun::enter() {
-        Ok(running) => running,
-        Err(refusal) => return Err(refused(call.request.request, refusal, &contract)),
-    };
-    let detached = detached(running, call, body).replayable();
-    match tokio::spawn(detached.in_current_span()).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => {
-            // The thread-local variable was set in the task that ran; set it for the task that
-            // waits.
-            replay::failed(error.recorded_at());
-            Err(error.into_inner())
-        }
-        Err(ended) => match ended.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime is shutting down, and the lease lapses.
-            Err(_) => Err(contract.lift(Error::LeaseLost)),
-        },
-    }
-}
-
-/// Emits the event of a call that is refused before it claims. Returns the refusal.
-fn refused<T, E>(mut request: Request, refusal: Error, contract: &Contract<T, E>) -> E {
-    request.begun(0);
-    request.emit("refused", None, Some(&refusal));
-    contract.lift(refusal)
-}
-
-async fn detached<DB: LeaseBackend, T, E>(
-    _running: CountedRun,
-    call: LeasedCall<DB, T, E>,
-    body: Body<T, E>,
-) -> Result<Replayable<T>, E> {
-    let LeasedCall {
-        pool,
-        request: LeasedRequest { mut request, lease },
-        contract,
-        attempt_sender,
-    } = call;
-    let mut backoff = Backoff::default();
-    request.begun(0);
-    let answer = match prepare(pool, &mut request, lease) {
-        Ok(held_lease) => {
-            answer(
-                held_lease,
-                &request,
-                &mut backoff,
-                &contract,
-                attempt_sender,
-                body,
-            )
-            .await
-        }
-        Err(error) => Answer::Refused(error),
-    };
-    request.begun(backoff.waits());
-    request.emit(answer.outcome(), answer.record(), answer.refusal());
-    let answer = answer.decode(&contract).drop_refused_record();
-    answer.into_result(&contract)
-}
-
-async fn answer<DB: LeaseBackend, T, E>(
-    held_lease: HeldLease<DB>,
-    request: &Request,
-    backoff: &mut Backoff,
-    contract: &Contract<T, E>,
-    attempt_sender: oneshot::Sender<Attempt>,
-    body: Body<T, E>,
-) -> Answer<T, E> {
-    let claimed = claim(
-        &held_lease.pool,
-        request,
-        &held_lease.claim_request,
-        held_lease.lease,
-        backoff,
-    )
-    .await;
-    let claimed = match claimed {
-        Ok(claimed) => claimed,
-        Err(decision) => return Answer::of(decision, || Error::LeaseLost),
-    };
-    let (requests, requested) = mpsc::unbounded_channel();
-    let attempt = Attempt::new(
-        held_lease.claim_request.identity.clone(),
-        held_lease.claim_request.attempt_id,
-        claimed.attempt,
-        claimed.until,
-        requests,
-    );
-    let heartbeat_task = heartbeat_task::start(&held_lease, attempt.clone(), requested);
-    // The receiver is dropped if the body does not use the attempt; the body runs all the same.
-    let _ = attempt_sender.send(attempt.clone());
-    let ended = match caught(body).await {
-        Ok(result) => {
-            let end = held_lease.end(request, &attempt, result, contract);
-            // Encoding runs the result's own `Serialize`, which may panic.
-            caught(pin!(end)).await
-        }
-        Err(panic) => Err(panic),
-    };
-    match ended {
-        Ok(answer) => {
-            drop(heartbeat_task);
-            answer
-        }
-        Err(panic) => {
-            held_lease.panicked(&attempt).await;
-            drop(heartbeat_task);
-            resume_unwind(panic)
-        }
-    }
-}
-
-/// Returns the output of the future, or its panic.
-async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    poll_fn(|context| {
-        let poll = || Pin::new(&mut future).poll(context);
-        // After a panic the future is not polled again.
-        match catch_unwind(AssertUnwindSafe(poll)) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await
-}
-
-/// Checks the call and computes its identity.
-fn prepare<DB: LeaseBackend>(
-    pool: Pool<DB>,
-    request: &mut Request,
-    lease: Lease,
-) -> Result<HeldLease<DB>, Error> {
-    let operation = *request.operation();
-    // A lease needs a key, even if the operation's key is optional.
-    let Some(claim_request) = request.claim_request()? else {
-        return Err(Error::KeyMissing {
-            operation: request.name().clone(),
-        });
-    };
-    let claim_request = ClaimRequest {
-        pool_traits: DB::pool_traits(&pool)?,
-        ..claim_request
-    };
-    let heartbeats = Heartbeats::of(&pool)?;
-    Ok(HeldLease {
-        pool,
-        heartbeats,
-        claim_request,
-        lease,
-        retention: operation.policy().retention_micros(),
-    })
+    Box::pin(body(attempt))
 }

@@ -37,7 +37,7 @@ impl<DB: LeaseBackend> Drop for HeartbeatTask<DB> {
 pub(super) fn start<DB: LeaseBackend>(
     held_lease: &HeldLease<DB>,
     attempt: Attempt,
-    asked: mpsc::UnboundedReceiver<HeartbeatRequest>,
+    requests: mpsc::UnboundedReceiver<HeartbeatRequest>,
 ) -> HeartbeatTask<DB> {
     let heartbeats = Arc::clone(&held_lease.heartbeats);
     let lease = held_lease.lease.duration();
@@ -48,7 +48,7 @@ pub(super) fn start<DB: LeaseBackend>(
         attempt: attempt.clone(),
     };
     heartbeats.leases().insert(attempt.id(), active.clone());
-    let task = tokio::spawn(extend_until_lost(Arc::clone(&heartbeats), active, asked));
+    let task = tokio::spawn(extend_until_lost(Arc::clone(&heartbeats), active, requests));
     HeartbeatTask {
         task,
         attempt,
@@ -61,22 +61,22 @@ pub(super) fn start<DB: LeaseBackend>(
 async fn extend_until_lost<DB: LeaseBackend>(
     heartbeats: Arc<Heartbeats<DB>>,
     active: ActiveLease,
-    mut asked: mpsc::UnboundedReceiver<HeartbeatRequest>,
+    mut requests: mpsc::UnboundedReceiver<HeartbeatRequest>,
 ) {
     let attempt = &active.attempt;
     while !attempt.lease_state().is_lost {
         // The channel stays open: `active.attempt` holds a sender.
-        let requested = timeout_at(attempt.lease_state().due, asked.recv()).await;
+        let requested = timeout_at(attempt.lease_state().due, requests.recv()).await;
         let requested = requested.ok().flatten();
-        let asked = Instant::now();
+        let since = Instant::now();
         if requested.is_some() {
             // The next statement extends this lease as well, whichever run sends it.
-            attempt.due(asked);
-        } else if asked < attempt.lease_state().due {
+            attempt.due(since);
+        } else if since < attempt.lease_state().due {
             // A statement of another run has extended this lease.
             continue;
         }
-        let answer = take_turn(&heartbeats, &active, asked, requested.is_some()).await;
+        let answer = take_turn(&heartbeats, &active, since, requested.is_some()).await;
         if let Some(answer_to) = requested {
             // The body may have stopped waiting for the answer.
             let _ = answer_to.send(answer);
@@ -84,18 +84,19 @@ async fn extend_until_lost<DB: LeaseBackend>(
     }
 }
 
-/// Waits until no other run is sending, then sends unless that statement has extended this lease.
+/// Waits until no other run is sending. Sends then, unless a statement sent after `since` has extended
+/// this lease.
 async fn take_turn<DB: LeaseBackend>(
     heartbeats: &Arc<Heartbeats<DB>>,
     active: &ActiveLease,
-    asked: Instant,
+    since: Instant,
     by_body: bool,
 ) -> Result<(), Error> {
     let (lease, attempt) = (active.lease.duration(), &active.attempt);
-    let until = bound(attempt.lease_state().until, asked, lease);
+    let until = answer_deadline(attempt.lease_state().until, since, lease);
     let turn = Arc::clone(&heartbeats.turn).lock_owned();
     let Ok(turn) = timeout_at(until, turn).await else {
-        failed(active);
+        retry_or_lose(active);
         return Err(Error::Unavailable(sqlx::Error::PoolTimedOut.into()));
     };
     let lease_state = attempt.lease_state();
@@ -104,8 +105,8 @@ async fn take_turn<DB: LeaseBackend>(
     }
     // A heartbeat requested by the body must have been sent after the request; otherwise any
     // successful one counts.
-    let is_given = lease_state.given.is_some_and(|given| given >= asked);
-    if is_given || (!by_body && lease_state.due > asked) {
+    let is_given = lease_state.given.is_some_and(|given| given >= since);
+    if is_given || (!by_body && lease_state.due > since) {
         return Ok(());
     }
     let (heartbeats, active) = (Arc::clone(heartbeats), active.clone());
@@ -137,7 +138,7 @@ async fn send<DB: LeaseBackend>(
     });
     let ends = due.iter().map(|active| {
         let until = active.attempt.lease_state().until;
-        bound(until, now, active.lease.duration())
+        answer_deadline(until, now, active.lease.duration())
     });
     let until = ends.min().unwrap_or(now);
     let sent = match timeout_at(until, extend(heartbeats, &due)).await {
@@ -149,9 +150,9 @@ async fn send<DB: LeaseBackend>(
     let factor = Uuid::new_v4().as_bytes()[0];
     let mut answer = Err(Error::LeaseLost);
     for active in &due {
-        let came_of = settle(active, sent.as_ref().ok(), factor);
+        let result = settle(active, sent.as_ref().ok(), factor);
         if active.attempt.id() == own.attempt.id() {
-            answer = came_of;
+            answer = result;
         }
     }
     match sent {
@@ -168,7 +169,7 @@ fn settle(
 ) -> Result<(), Error> {
     let (lease, attempt) = (active.lease.duration(), &active.attempt);
     let Some((sent, extended)) = sent else {
-        failed(active);
+        retry_or_lose(active);
         return Ok(());
     };
     if extended.extended.contains(&attempt.id()) {
@@ -187,7 +188,7 @@ fn settle(
 }
 
 /// Schedules a retry after a failed heartbeat. Marks the lease as lost if it has ended.
-fn failed(active: &ActiveLease) {
+fn retry_or_lose(active: &ActiveLease) {
     let (lease_state, now) = (active.attempt.lease_state(), Instant::now());
     if now < lease_state.until {
         let soon = now + jittered(active.lease.duration() / 30);
@@ -199,7 +200,7 @@ fn failed(active: &ActiveLease) {
 
 /// Returns until when to wait for an answer: the end of the lease. A process that was suspended for
 /// longer than its lease gets one more try, because no other attempt may have taken it.
-fn bound(until: Instant, sent: Instant, lease: Duration) -> Instant {
+fn answer_deadline(until: Instant, sent: Instant, lease: Duration) -> Instant {
     if sent < until {
         until
     } else {

@@ -1,0 +1,255 @@
+//! The order of a leased call (claim, body, end), in a task that its caller only waits for.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use sqlx::Pool;
+use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument as _;
+
+use super::attempt::Attempt;
+use super::claim::claim;
+use super::drain::CountedRun;
+use super::ending::HeldLease;
+use super::heartbeat_task;
+use super::heartbeats::Heartbeats;
+use super::request::LeasedRequest;
+use super::source::LeaseSource;
+use crate::calls::kit::answer::Answer;
+use crate::calls::kit::backoff::Backoff;
+use crate::calls::kit::contract::Contract;
+use crate::calls::kit::request::Request;
+use crate::stores::ClaimRequest;
+use crate::stores::lease::LeaseBackend;
+use crate::values::error::Error;
+use crate::values::policy::Lease;
+use crate::values::replay::{self, ReplayExt as _, Replayable};
+
+/// A call that is ready to run.
+pub struct LeasedCall<DB: LeaseBackend, T, E> {
+    pool: Pool<DB>,
+    request: LeasedRequest,
+    contract: Contract<T, E>,
+    attempt_sender: oneshot::Sender<Attempt>,
+}
+
+/// Receives the attempt after the claim. The body does not start before.
+pub struct AttemptReceiver(oneshot::Receiver<Attempt>);
+
+impl AttemptReceiver {
+    /// Waits for the attempt.
+    pub async fn attempt(self) -> Attempt {
+        match self.0.await {
+            Ok(attempt) => attempt,
+            // The claim failed, and the body is about to be dropped.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Creates a call of a leased handler, and the receiver of its attempt; sends nothing.
+pub fn leased<Db: LeaseSource, T, E>(
+    db: Db,
+    request: LeasedRequest,
+    contract: Contract<T, E>,
+) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver) {
+    let (attempt_sender, attempt_receiver) = oneshot::channel();
+    let call = LeasedCall {
+        pool: db.lease_pool(),
+        request,
+        contract,
+        attempt_sender,
+    };
+    (call, AttemptReceiver(attempt_receiver))
+}
+
+/// The boxed future of the body.
+type Body<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+/// Runs the call in its own task and waits for it. If the returned future is dropped, the task
+/// continues.
+///
+/// The body is boxed first: from here on only a pointer is moved, so that a body with a large state
+/// does not need a large stack.
+///
+/// # Errors
+/// The body's own error, or an [`Error`] of the library, converted by `From`.
+///
+/// # Panics
+/// Panics if the body panics.
+pub fn run<DB, T, E, F>(
+    call: LeasedCall<DB, T, E>,
+    body: F,
+) -> impl Future<Output = Result<Replayable<T>, E>> + Send
+where
+    DB: LeaseBackend,
+    T: Send + 'static,
+    E: Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    wait(call, Box::pin(body))
+}
+
+async fn wait<DB, T, E>(call: LeasedCall<DB, T, E>, body: Body<T, E>) -> Result<Replayable<T>, E>
+where
+    DB: LeaseBackend,
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    let contract = call.contract;
+    // Counted before the task is first polled, so that `drain` waits for it as well.
+    let running = match CountedRun::enter() {
+        Ok(running) => running,
+        Err(refusal) => return Err(refused(call.request.request, refusal, &contract)),
+    };
+    let detached = detached(running, call, body).replayable();
+    match tokio::spawn(detached.in_current_span()).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => {
+            // The thread-local variable was set in the task that ran; set it for the task that
+            // waits.
+            replay::failed(error.recorded_at());
+            Err(error.into_inner())
+        }
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is shutting down, and the lease lapses.
+            Err(_) => Err(contract.lift(Error::LeaseLost)),
+        },
+    }
+}
+
+/// Emits the event of a call that is refused before it claims. Returns the refusal.
+fn refused<T, E>(mut request: Request, refusal: Error, contract: &Contract<T, E>) -> E {
+    request.begun(0);
+    request.emit("refused", None, Some(&refusal));
+    contract.lift(refusal)
+}
+
+async fn detached<DB: LeaseBackend, T, E>(
+    _running: CountedRun,
+    call: LeasedCall<DB, T, E>,
+    body: Body<T, E>,
+) -> Result<Replayable<T>, E> {
+    let LeasedCall {
+        pool,
+        request: LeasedRequest { mut request, lease },
+        contract,
+        attempt_sender,
+    } = call;
+    let mut backoff = Backoff::default();
+    request.begun(0);
+    let answer = match prepare(pool, &mut request, lease) {
+        Ok(held_lease) => {
+            answer(
+                held_lease,
+                &request,
+                &mut backoff,
+                &contract,
+                attempt_sender,
+                body,
+            )
+            .await
+        }
+        Err(error) => Answer::Refused(error),
+    };
+    request.begun(backoff.waits());
+    request.emit(answer.outcome(), answer.record(), answer.refusal());
+    let answer = answer.decode(&contract).drop_refused_record();
+    answer.into_result(&contract)
+}
+
+async fn answer<DB: LeaseBackend, T, E>(
+    held_lease: HeldLease<DB>,
+    request: &Request,
+    backoff: &mut Backoff,
+    contract: &Contract<T, E>,
+    attempt_sender: oneshot::Sender<Attempt>,
+    body: Body<T, E>,
+) -> Answer<T, E> {
+    let claimed = claim(
+        &held_lease.pool,
+        request,
+        &held_lease.claim_request,
+        held_lease.lease,
+        backoff,
+    )
+    .await;
+    let claimed = match claimed {
+        Ok(claimed) => claimed,
+        Err(decision) => return Answer::of(decision, || Error::LeaseLost),
+    };
+    let (requests, requested) = mpsc::unbounded_channel();
+    let attempt = Attempt::new(
+        held_lease.claim_request.identity.clone(),
+        held_lease.claim_request.attempt_id,
+        claimed.attempt,
+        claimed.until,
+        requests,
+    );
+    let heartbeat_task = heartbeat_task::start(&held_lease, attempt.clone(), requested);
+    // The receiver is dropped if the body does not use the attempt; the body runs all the same.
+    let _ = attempt_sender.send(attempt.clone());
+    let ended = match caught(body).await {
+        Ok(result) => {
+            let end = held_lease.end(request, &attempt, result, contract);
+            // Encoding runs the result's own `Serialize`, which may panic.
+            caught(pin!(end)).await
+        }
+        Err(panic) => Err(panic),
+    };
+    match ended {
+        Ok(answer) => {
+            drop(heartbeat_task);
+            answer
+        }
+        Err(panic) => {
+            held_lease.panicked(&attempt).await;
+            drop(heartbeat_task);
+            resume_unwind(panic)
+        }
+    }
+}
+
+/// Returns the output of the future, or its panic.
+async fn caught<F: Future + Unpin>(mut future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    poll_fn(|context| {
+        let poll = || Pin::new(&mut future).poll(context);
+        // After a panic the future is not polled again.
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+/// Checks the call and computes its identity.
+fn prepare<DB: LeaseBackend>(
+    pool: Pool<DB>,
+    request: &mut Request,
+    lease: Lease,
+) -> Result<HeldLease<DB>, Error> {
+    let operation = *request.operation();
+    // A lease needs a key, even if the operation's key is optional.
+    let Some(claim_request) = request.claim_request()? else {
+        return Err(Error::KeyMissing {
+            operation: request.name().clone(),
+        });
+    };
+    let claim_request = ClaimRequest {
+        pool_traits: DB::pool_traits(&pool)?,
+        ..claim_request
+    };
+    let heartbeats = Heartbeats::of(&pool)?;
+    Ok(HeldLease {
+        pool,
+        heartbeats,
+        claim_request,
+        lease,
+        retention: operation.policy().retention_micros(),
+    })
+}
