@@ -61,7 +61,7 @@ impl ConnectionState {
         self.answers.unchecked = true;
     }
 
-    /// Notes that an answer was not that of the statement sent.
+    /// Records that an answer was not that of the statement sent.
     pub(super) fn set_out_of_sync(&mut self) {
         self.answers.out_of_sync = true;
     }

@@ -146,7 +146,7 @@ pub async fn settle<DB: Backend, T, E>(
         } => Answer::Refused(Error::CommitUnknown(lost.into())),
     };
     if let Answer::Refused(Error::TransactionEnded) = &answer {
-        // Its body has left the session in a state that nobody knows: another database, a lock on all tables.
+        // The body may have changed the session: selected another database, or locked tables.
         connection.close_on_drop();
     }
     emit_and_answer(&mut request, answer, contract)

@@ -178,13 +178,13 @@ fn judge(
     found: ClaimLookup,
     request: &Request,
     claim_request: &ClaimRequest,
-    asked: ClaimRequest,
+    current: ClaimRequest,
 ) -> Verdict {
     let ours = found
         .record
         .as_ref()
         .is_some_and(|record| record.attempt_id == claim_request.attempt_id);
-    let (lookup, _) = found.split(asked);
+    let (lookup, _) = found.split(current);
     match decide(lookup, request.decide_input()) {
         _ if ours => Verdict::Executed,
         Decision::Run { .. } => Verdict::RolledBack,

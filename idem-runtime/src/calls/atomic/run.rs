@@ -1,4 +1,4 @@
-//! The engine without the attribute: methods of a constant [`Operation`].
+//! Atomic mode without the attribute: the methods of a constant [`Operation`].
 
 use serde::Serialize;
 use sqlx::Transaction;
@@ -39,7 +39,7 @@ impl<M> Operation<M> {
     /// # Ok(()) }
     /// ```
     ///
-    /// An operation that records failures asks the error type for `Failure`:
+    /// An operation that records failures requires `Failure` of the error type:
     ///
     /// ```compile_fail
     /// # use idem_runtime::{IdempotencyKey, Operation, policy::RecordFailures};
@@ -52,8 +52,9 @@ impl<M> Operation<M> {
     /// ```
     ///
     /// # Errors
-    /// The body's own error, after everything is rolled back, or under [`RecordFailures`] after the
-    /// failure is recorded; or an [`Error`](crate::Error) of the library's by `From`.
+    /// - The body's own error, after everything is rolled back, or under [`RecordFailures`] after the
+    ///   failure is recorded.
+    /// - An [`Error`](crate::Error) of the library, converted by `From`.
     ///
     /// [`RecordFailures`]: crate::values::policy::RecordFailures
     pub async fn run<'c, DB, K, Q, T, E, F>(

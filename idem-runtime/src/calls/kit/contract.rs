@@ -1,4 +1,4 @@
-//! The operations that the engine needs of a handler's result and error types, resolved once to
+//! The operations that a call needs of a handler's result and error types, resolved once to
 //! function pointers.
 
 use serde::Serialize;
@@ -62,7 +62,7 @@ impl<E: From<Error>> HandlerError for E {
 
 /// The return type of a handler: a `Result`, or an alias of one.
 #[diagnostic::on_unimplemented(
-    message = "an idempotent handler returns a `Result`, and `{Self}` is none",
+    message = "an idempotent handler must return a `Result`, and `{Self}` is not one",
     label = "write `Result<T, E>` here, or an alias of it"
 )]
 pub trait HandlerResult {
@@ -80,7 +80,7 @@ impl<T, E> HandlerResult for Result<T, E> {
     type Replayed = Result<Replayable<T>, E>;
 }
 
-/// The functions of `T` and `E` that the engine calls.
+/// The functions of `T` and `E` that the library calls.
 pub struct Contract<T, E> {
     write: Writes<T>,
     read: Reads<T>,
@@ -217,8 +217,8 @@ impl<E> FailureCodec<E> {
         if (self.comes_back_as)(error, &back) && self.is_again(operation, &back, failure, &bytes)? {
             return Ok((bytes, back));
         }
-        let reason = "a permanent failure is another one when it is built again (a field that JSON \
-                      cannot hold, or that is not read as it is written)";
+        let reason = "the permanent failure changes when it is rebuilt from its JSON (a field that \
+                      JSON cannot hold, or that is not read as it is written)";
         let class = format!("class `{}`", failure.class);
         Err(payload::unstorable::<E>(operation, reason, Some(&class)))
     }

@@ -1,14 +1,14 @@
-//! What an operation asks of its error type, by what becomes of an `Err`.
+//! The traits that an operation requires of its error type, depending on whether it records
+//! failures.
 
 use super::contract::{Contract, HandlerError, failures};
 use crate::values::failure::Failure;
 use crate::values::policy::{RecordFailures, RetryFailures};
 
-/// What becomes of an `Err` of type `E`, as the type of an [`Operation`](crate::Operation) says:
-/// [`RetryFailures`] asks for `From<idem_runtime::Error>`, [`RecordFailures`] for
-/// [`Failure`] too. Sealed.
+/// How an [`Operation`](crate::Operation) treats an `Err` of type `E`. [`RetryFailures`] requires
+/// `From<idem_runtime::Error>`; [`RecordFailures`] requires [`Failure`] as well. Sealed.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what becomes of an `Err(_: {E})`",
+    message = "`{Self}` does not say how to treat an error of type `{E}`",
     label = "an operation is `Operation<RetryFailures>` or, after `record_failures()`, `Operation<RecordFailures>`"
 )]
 pub trait FailureMode<E>: sealed::Sealed {
