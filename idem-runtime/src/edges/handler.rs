@@ -1,8 +1,8 @@
-//! The names in the signature of a generated handler, and in the messages of the compiler about one.
+//! The traits in the signature of a generated handler, and in the compiler's messages about it.
 //!
-//! Nobody needs to type most of them: they bound what a handler may be and what its callers may pass, and
-//! each says in its message what to write instead. [`Begin`] and [`LeaseSource`] are for a function that passes
-//! on what its own caller gave it; [`DescribeOperation`] is for whatever reads the operation of a handler's marker.
+//! Most of them are never typed: they restrict the types of a handler and of its callers' arguments, and
+//! their messages say what to write instead. [`Begin`] and [`LeaseSource`] are for a function that passes
+//! its own caller's argument on; [`DescribeOperation`] is for code that reads the operation of a handler's marker.
 
 pub use crate::calls::atomic::{Begin, Source, TransactionParam};
 pub use crate::calls::kit::{

@@ -1,21 +1,21 @@
-//! The rules of the HTTP edge that know no framework: how a key is read from a header, and what a client is told
-//! of a refusal.
+//! The rules of the HTTP edge that depend on no framework: reading a key from a header, and describing a
+//! refusal to a client.
 //!
 //! They follow the IETF draft *The Idempotency-Key HTTP Header Field*
 //! (draft-ietf-httpapi-idempotency-key-header-07), RFC 8941 for the header's syntax and RFC 9457 for refusals,
-//! and speak of bytes, texts and numbers:
+//! and work on bytes, texts and numbers:
 //!
 //! - [`header`] reads the key from the lines of a request's headers.
-//! - [`Problem`] is an [`Error`](crate::Error) as the client is told of it: the members of the problem document,
+//! - [`Problem`] describes an [`Error`](crate::Error) to the client: the members of the problem document,
 //!   its status, and the seconds of `Retry-After`. Its `type` leads to [the page of problems](problems).
-//! - [`Error::status`](crate::Error::status) and [`retry_after`] are the status and the `Retry-After` alone, [`CODES`]
-//!   the status of each code.
+//! - [`Error::status`](crate::Error::status) and [`retry_after`] return only the status and the `Retry-After`;
+//!   [`CODES`] lists the status of each code.
 //!
-//! An edge for a framework is made of these. The crate `idem-axum` is the one for axum; it adds the layers, the
+//! The edge of a framework is built on these. The crate `idem-axum` is the one for axum; it adds the layers, the
 //! policies of a router and OpenAPI. No other crate can implement axum's traits for this crate's types, so those
 //! impls are here, behind the feature `axum-core`: with it [`IdempotencyKey`](crate::IdempotencyKey) and `Option` of
 //! it are extractors, and [`Error`](crate::Error), [`Problem`] and [`Replayable<T>`](crate::Replayable) are
-//! responses. The crate of any other framework has an extension trait of its own:
+//! responses. A crate for another framework defines an extension trait:
 //!
 //! ```
 //! use idem_runtime::http::Problem;
@@ -43,7 +43,7 @@
 //!     }
 //! }
 //!
-//! /// The key of a request, whose headers are names in lower case and values.
+//! /// Returns the key of a request. The names of the headers are in lower case.
 //! fn key(headers: &[(&str, &[u8])]) -> Result<IdempotencyKey, Error> {
 //!     let lines = |name| headers.iter().filter(move |line| line.0 == name).map(|line| line.1);
 //!     let key = header::key(lines, Syntax::default())?;

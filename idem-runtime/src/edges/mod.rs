@@ -1,5 +1,5 @@
-//! What others name: the rules of the HTTP edge, the traits of a handler's signature, the registry, and the doors
-//! for generated code and for the transports.
+//! The public edges: the rules of HTTP, the traits of a handler's signature, the registry, and the names for
+//! generated code and for the transports.
 
 pub mod handler;
 pub mod http;

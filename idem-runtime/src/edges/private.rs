@@ -33,7 +33,7 @@ use crate::values::key::IdempotencyKey;
 use crate::values::key::source::KeyPart;
 use crate::values::replay::Replayable;
 
-/// `retention = "24h"` and the like.
+/// Returns the duration of an option such as `retention = "24h"`.
 pub const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }

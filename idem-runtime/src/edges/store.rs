@@ -1,7 +1,7 @@
-//! The store without the engine, for those who order the steps themselves.
+//! The store without the engine, for callers who order the steps themselves.
 //!
-//! [`Store`] is typed over [`RawStore`]; both run on a connection of yours, and neither opens or closes a
-//! transaction. [`Backend`], [`Session`] and their kin say which connections those are.
+//! [`Store`] is typed over [`RawStore`]. Both run on a connection of the caller, and never begin or end a
+//! transaction. [`Backend`], [`Session`] and the related traits say which connections are accepted.
 
 pub use crate::decision::{Outcome, TypedMismatch};
 pub use crate::stores::{

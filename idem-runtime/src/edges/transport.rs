@@ -1,5 +1,5 @@
-//! Every name that the crates under `transports/` may use besides the public ones, and no other. Not part of the
-//! public interface, and kept within compatible releases.
+//! All names that the crates under `transports/` may use besides the public ones. Not part of the public
+//! interface, and stable within compatible releases.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::calls::telemetry::Call;
 use crate::values::error::Error;
 use crate::values::spec::OperationSpec;
 
-/// Emits the event of a request that a transport refuses before the call begins, as those of a call are.
+/// Emits the event of a request that a transport refuses before the call begins.
 pub fn emit_refused(operation: impl Into<OperationSpec>, refusal: &Error) {
     let operation = &operation.into();
     Call {

@@ -1,5 +1,5 @@
-//! What goes through the system: keys, requests and their hash, records, results, errors, and the description of
-//! an operation. Nothing here knows a database's statements.
+//! The data of a call: keys, requests and their hash, records, results, errors, and the description of an
+//! operation. No SQL.
 
 pub mod error;
 pub(crate) mod failure;

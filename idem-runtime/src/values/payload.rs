@@ -29,7 +29,7 @@ where
 /// Encodes a value without checking that it decodes; see [`check_round_trip`].
 pub(crate) fn write<T: Serialize>(value: &T, operation: &str) -> Result<Vec<u8>, Error> {
     let text = serde_json::to_string(value).map_err(|error| {
-        let reason = "its `Serialize` fails";
+        let reason = "its `Serialize` implementation fails";
         unstorable::<T>(operation, reason, Some(&error))
     })?;
     if hides_a_number(value, &text) {
@@ -58,7 +58,7 @@ pub(crate) fn check_round_trip<T>(
 ) -> Result<T, Error> {
     let value = read(operation, bytes).map_err(|error| match error {
         Error::IncompatibleState { path, message, .. } => {
-            let reason = "its own JSON does not decode";
+            let reason = "it does not decode from its own JSON";
             let why = format!("{message}, {}", json_path(&path));
             unstorable::<T>(operation, reason, Some(&why))
         }
@@ -67,7 +67,7 @@ pub(crate) fn check_round_trip<T>(
     if alike(bytes, &write(&value, operation)?) {
         return Ok(value);
     }
-    let reason = "it does not come back from its JSON as it went (a field that is only written or \
+    let reason = "it decodes from its JSON to a different value (a field that is only written or \
                   only read, or an untagged enum whose variants overlap)";
     Err(unstorable::<T>(operation, reason, None))
 }
@@ -183,7 +183,7 @@ fn present<'a>(
         operation: record.operation.clone(),
         type_name: what,
         path: ".".to_owned(),
-        message: "the record holds none".to_owned(),
+        message: "the record has no payload".to_owned(),
     })
 }
 

@@ -1,19 +1,19 @@
-//! The description of an operation: its stable name, its key space and what it asks of the library.
+//! The description of an operation: its stable name, its key space and its options.
 
 use std::time::Duration;
 
 use crate::values::key::limits;
 use crate::values::policy::{Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
 
-/// The table that an operation records in when it names none.
+/// The default table of an operation.
 pub(crate) const DEFAULT_TABLE: &str = "idem_record";
 
 /// The longest name of a table, in bytes, without its schema. Databases cut names at 63 bytes, and
 /// the names of the indexes `.._expires_at` and `.._locked_until` must still differ after the cut.
 pub(crate) const TABLE_MAX: usize = 61;
 
-/// The description of an operation, whichever way it runs: what [`Operation`](crate::Operation) and
-/// [`LeasedOperation`](crate::LeasedOperation) build, and all that they have in common can be read from.
+/// The description of an operation: what [`Operation`](crate::Operation) and
+/// [`LeasedOperation`](crate::LeasedOperation) have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationSpec {
     namespace: &'static str,
@@ -100,7 +100,7 @@ impl OperationSpec {
     pub(crate) const fn lease(mut self, lease: Lease) -> Self {
         assert!(
             self.policy.key_required,
-            "a lease is taken on the key, so there must be one: leave out `optional_key`"
+            "a lease belongs to a key, so the key is required: leave out `optional_key`"
         );
         self.policy.lease = Some(lease);
         self
@@ -130,7 +130,7 @@ impl OperationSpec {
         self.table
     }
 
-    /// Returns what the operation asks of the library.
+    /// Returns the options of the operation.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -148,7 +148,7 @@ const fn is_namespace(text: &str) -> bool {
     !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
 }
 
-/// The rule of `key::text::check`, in a constant.
+/// Checks the rule of `key::text::check` in a constant.
 const fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut at, mut characters, mut blank) = (0, 0, true);

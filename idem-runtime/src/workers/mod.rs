@@ -1,3 +1,3 @@
-//! What runs beside the calls.
+//! Background work beside the calls.
 
 pub mod purge;

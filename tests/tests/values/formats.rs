@@ -115,7 +115,7 @@ fn no_error_shows_what_its_fields_hold() {
         Error::NotStorable {
             operation,
             type_name,
-            reason: "its own JSON does not decode",
+            reason: "it does not decode from its own JSON",
             message,
         },
         Error::Schema(SchemaFault::TableMissing {

@@ -1,4 +1,4 @@
-//! Calls that end although their caller has hung up.
+//! Runs calls to their end, even if the client disconnects.
 
 use std::fmt;
 use std::mem;
@@ -12,15 +12,15 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tracing::Instrument as _;
 
-/// Runs calls on tasks of their own, so that one that has begun comes to its end whether or not its
-/// caller still waits: a client that goes away, a gateway whose time is over, a time-out layer
-/// further out. A retry with the same key then finds the result.
+/// Runs calls in separate tasks, so that a call that has begun completes even if its caller no longer
+/// waits: the client disconnected, a gateway or an outer time-out layer gave up. A retry with the same
+/// key then gets the result.
 ///
-/// Without it, axum drops a handler whose client hangs up, and its transaction is rolled back. That
-/// is safe, and where a handler takes longer than a gateway waits, no retry ever succeeds; the page
-/// `docs/gateways.md` says more.
+/// Without it, axum drops a handler if its client disconnects, and its transaction is rolled back. That
+/// is safe, but if a handler takes longer than a gateway waits, no retry ever succeeds; see the page
+/// `docs/gateways.md`.
 ///
-/// As a layer it detaches all of the inner service, from the reading of the request on:
+/// As a layer it detaches the whole inner service, including the reading of the request:
 ///
 /// ```
 /// use axum::{Router, routing::post};
@@ -40,8 +40,8 @@ use tracing::Instrument as _;
 ///
 /// [`run`](Self::run) does the same for one call inside a handler.
 ///
-/// The tracing span of the caller is the call's too. Task-locals are not: what a layer further out
-/// keeps in one is out of reach.
+/// The call keeps the tracing span of the caller, but not its task-locals: it cannot read those that an
+/// outer layer sets.
 #[derive(Clone)]
 pub struct Detached {
     permits: Arc<Semaphore>,
@@ -49,11 +49,11 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// At most `limit` calls run at a time, whether or not somebody waits for them. Others wait until
-    /// one has ended; a caller who hangs up before that leaves nothing behind.
+    /// Creates a layer that runs at most `limit` calls at a time, whether or not a caller still waits for
+    /// them. Other calls wait until one has ended; they are dropped if their caller disconnects before that.
     ///
     /// # Panics
-    /// If `limit` is zero.
+    /// Panics if `limit` is zero.
     pub fn new(limit: u32) -> Self {
         assert!(limit > 0, "a limit of zero would let no call run");
         Self {
@@ -62,8 +62,8 @@ impl Detached {
         }
     }
 
-    /// Runs `call` to its end and returns what it does. Dropped, this no longer waits, and the call
-    /// goes on.
+    /// Runs `call` to its end and returns its output. If the returned future is dropped, the call
+    /// continues.
     ///
     /// ```
     /// # async fn place_order(order: u32) -> u32 { order }
@@ -73,14 +73,14 @@ impl Detached {
     /// ```
     ///
     /// # Panics
-    /// As `call` does.
+    /// Panics if `call` panics.
     pub async fn run<F>(&self, call: F) -> F::Output
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
-            unreachable!("nobody closes the semaphore");
+            unreachable!("the semaphore is never closed");
         };
         let running = async move {
             let output = call.await;
@@ -91,18 +91,18 @@ impl Detached {
             Ok(output) => output,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The runtime shuts down, and this task ends with it.
+                // The runtime shuts down and ends this task as well.
                 Err(_) => std::future::pending().await,
             },
         }
     }
 
-    /// Waits until no call is running. Calls that come meanwhile begin afterwards.
+    /// Waits until no call is running. Calls that arrive meanwhile begin afterwards.
     ///
-    /// For a graceful shutdown: stop taking requests, wait for this (with a bound of your own), then
-    /// let the runtime go. A call that is cut off all the same is rolled back.
+    /// For a graceful shutdown: stop accepting requests, await this with a time limit, then shut the
+    /// runtime down. A call that is cut off by this is rolled back.
     pub async fn drain(&self) {
-        // An error would mean that somebody has closed the semaphore.
+        // An error would mean that the semaphore was closed.
         let _ = self.permits.acquire_many(self.limit).await;
     }
 }
@@ -126,7 +126,7 @@ impl<S> Layer<S> for Detached {
     }
 }
 
-/// The service that [`Detached`] makes.
+/// The service of [`Detached`].
 #[derive(Debug, Clone)]
 pub struct DetachedService<S> {
     inner: S,
@@ -150,7 +150,7 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        // The one that was asked whether it is ready serves; its clone was not.
+        // Call the instance that `poll_ready` was called on; its clone is not ready.
         let clone = self.inner.clone();
         let mut ready = mem::replace(&mut self.inner, clone);
         let detached = self.detached.clone();
@@ -161,7 +161,7 @@ where
     }
 }
 
-/// The response of [`DetachedService`].
+/// The future of [`DetachedService`].
 pub struct DetachedFuture<T, E>(Pin<Box<dyn Future<Output = Result<T, E>> + Send>>);
 
 impl<T, E> Future for DetachedFuture<T, E> {

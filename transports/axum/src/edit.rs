@@ -1,4 +1,4 @@
-//! A refusal as a policy has it: edited, where nobody further in has said otherwise.
+//! Edits a refusal by the rules of a policy, unless an inner layer has edited it already.
 
 use std::pin::Pin;
 
@@ -19,11 +19,11 @@ use crate::options::{Documentation, InFlightAnswer, PolicyOptions};
 /// A refusal whose body is being read and replaced.
 pub(crate) type Editing = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// In the extensions of a refusal that a policy has seen: those further out leave it as it is.
+/// An extension of a refusal that a policy has edited: outer policies leave it as it is.
 #[derive(Clone)]
 struct Settled;
 
-/// What stands in place of what the library had put into the response.
+/// The values that replace those of the library in the response.
 struct Edit {
     status: StatusCode,
     link: Option<HeaderValue>,
@@ -32,7 +32,7 @@ struct Edit {
     body: Vec<u8>,
 }
 
-/// Edits the response, if it is a refusal; `Err` if its body has to be read for that.
+/// Edits the response if it is a refusal. Returns `Err` if its body must be read for that.
 pub(crate) fn begin(
     options: &PolicyOptions,
     key: Option<&IdempotencyKey>,
@@ -55,7 +55,7 @@ pub(crate) fn begin(
     Err(Box::pin(edit.replace(parts, body, ours)))
 }
 
-/// What these rules make of the refusal.
+/// Returns the edits of these rules for the refusal.
 fn edit(options: &PolicyOptions, key: Option<&IdempotencyKey>, problem: &Problem) -> Edit {
     let mut edited = problem.clone();
     let (own_type, own_documentation) = has_own(problem);
@@ -94,7 +94,7 @@ fn edit(options: &PolicyOptions, key: Option<&IdempotencyKey>, problem: &Problem
     }
 }
 
-/// Whether `type` and `documentation` are others than those that [`Problem::new`] gives.
+/// Returns whether `type` or `documentation` differ from those that [`Problem::new`] sets.
 fn has_own(problem: &Problem) -> (bool, bool) {
     let plain = Problem::new(problem.code.clone(), "", problem.status, "");
     (
@@ -103,12 +103,12 @@ fn has_own(problem: &Problem) -> (bool, bool) {
     )
 }
 
-/// The `Link` of its response.
+/// Returns the `Link` of the response.
 fn link(problem: &Problem) -> Option<HeaderValue> {
     HeaderValue::try_from(problem.link()?).ok()
 }
 
-/// 202 with the status URL as `Location` and in the body; `None` if it cannot stand in a header.
+/// Returns 202 with the status URL as `Location` and in the body, or `None` if the URL is not a valid header value.
 fn accepted(url: String) -> Option<Edit> {
     let body = serde_json::json!({ "code": "in-flight", "status_url": url });
     Some(Edit {
@@ -121,7 +121,7 @@ fn accepted(url: String) -> Option<Edit> {
 }
 
 impl Edit {
-    /// Edits all but the body.
+    /// Edits everything except the body.
     fn apply(&self, parts: &mut Parts, problem: &Problem) {
         if parts.status == problem.status {
             parts.status = self.status;
@@ -137,11 +137,11 @@ impl Edit {
         }
     }
 
-    /// The response with this body, if it had the library's.
+    /// Returns the response with this body if it had the library's body.
     async fn replace(self, mut parts: Parts, body: Body, ours: Vec<u8>) -> Response {
         let collected = match body.collect().await {
             Ok(collected) => collected,
-            // It was to have the library's length and type, and nobody can read it any more.
+            // The response was to have the library's length and type, but its body can no longer be read.
             Err(_) => Full::from(ours.clone()).collect().await.unwrap_or_default(),
         };
         let trailers = collected.trailers().cloned();
@@ -160,7 +160,7 @@ impl Edit {
     }
 }
 
-/// Puts `new`, or nothing, in place of the one value `old` of the header. Its others stay.
+/// Replaces the value `old` of the header by `new`, or removes it. Other values stay.
 fn replace(
     headers: &mut HeaderMap,
     name: &HeaderName,
@@ -178,7 +178,7 @@ fn replace(
     }
 }
 
-/// Whether a response's body may be `ours`, by what can be seen without reading it.
+/// Returns whether a response's body may equal `ours`, judged without reading it.
 fn may_be(parts: &Parts, body: &Body, ours: &[u8]) -> bool {
     let headers = &parts.headers;
     let is_problem = headers

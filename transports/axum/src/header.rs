@@ -1,4 +1,4 @@
-//! The key in a request's headers, by [the rules of the library](idem_runtime::http::header).
+//! Reads the key from a request's headers, by [the rules of the library](idem_runtime::http::header).
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use idem_runtime::IdempotencyKey;
@@ -6,16 +6,16 @@ use idem_runtime::error::Invalid;
 use idem_runtime::http::header as rules;
 pub use idem_runtime::http::header::Syntax;
 
-/// `Idempotency-Key`, by the IETF draft.
+/// `Idempotency-Key`, the name in the IETF draft.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(rules::IDEMPOTENCY_KEY);
 
-/// `X-Idempotency-Key`, in use before the draft.
+/// `X-Idempotency-Key`, an older name.
 pub const X_IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(rules::X_IDEMPOTENCY_KEY);
 
-/// `Idempotent-Replayed`: `true` on a response that an earlier request made.
+/// `Idempotent-Replayed`: `true` on a response that is a replay.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static(rules::IDEMPOTENT_REPLAYED);
 
-/// Returns the key that these headers hold, if any.
+/// Returns the key of these headers, or `None` if there is none.
 ///
 /// ```
 /// use axum::http::HeaderMap;
@@ -33,12 +33,12 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static(rules::IDEMP
 /// ```
 ///
 /// # Errors
-/// [`Invalid`], as [`idem_runtime::http::header::key`] says.
+/// Returns [`Invalid`] as [`idem_runtime::http::header::key`] does.
 pub fn key(headers: &HeaderMap, syntax: Syntax) -> Result<Option<IdempotencyKey>, Invalid> {
     rules::key(|name| lines(headers, name), syntax)
 }
 
-/// Returns whether there is a key under a name that was not read.
+/// Returns whether the headers hold a key under a name that is not read.
 pub(crate) fn has_unread(headers: &HeaderMap) -> bool {
     rules::has_unread(|name| lines(headers, name))
 }

@@ -1,6 +1,6 @@
-//! The HTTP edge of idem, for axum 0.8: where an `Idempotency-Key` comes in and refusals go out.
+//! The HTTP edge of idem for axum 0.8: reads an `Idempotency-Key` and returns refusals.
 //!
-//! By the IETF draft *The Idempotency-Key HTTP Header Field*
+//! It follows the IETF draft *The Idempotency-Key HTTP Header Field*
 //! (draft-ietf-httpapi-idempotency-key-header-07), RFC 8941 for the header's syntax and RFC 9457
 //! for refusals. The rules are those of [`idem_runtime::http`], whose feature `axum-core` this crate turns on:
 //!
@@ -9,20 +9,20 @@
 //!   the rules.
 //! - [`Error`](idem_runtime::Error) is a response: a [`Problem`], `application/problem+json`. Its
 //!   `type` leads to [the page of problems](problems).
-//! - [`Replayable<T>`](idem_runtime::Replayable) is one where `T` is, and a replay bears
-//!   `Idempotent-Replayed: true`. So does a recorded failure whose call is asked for it
-//!   ([`ReplayExt`](idem_runtime::ReplayExt)).
+//! - [`Replayable<T>`](idem_runtime::Replayable) is a response if `T` is one, and a replay has the header
+//!   `Idempotent-Replayed: true`. A recorded failure has it too, if the call is made with
+//!   [`ReplayExt`](idem_runtime::ReplayExt).
 //!
 //! This crate adds:
 //!
-//! - [`Detached`], a layer that lets a call end although its caller has hung up.
+//! - [`Detached`], a layer that runs a call to its end even if the client disconnects.
 //! - [`IdempotencyLayer`], which replays whole responses of services that have no transaction.
 //! - [`HttpPolicy`], a layer that changes the rules for a router: strict syntax, other statuses,
 //!   other links.
 //! - [`cors`], the headers that browsers must be allowed to send and to read.
-//! - `openapi` (feature `openapi`), header and responses for an OpenAPI document.
+//! - `openapi` (feature `openapi`), the header and the responses in an OpenAPI document.
 //!
-//! A result is stored without its response: axum's `Json<T>` cannot be stored, `T` can. Answer
+//! A result is stored without its response: axum's `Json<T>` cannot be stored, but `T` can. Return
 //! `(StatusCode::CREATED, payment.map(Json))`.
 //!
 //! ```
@@ -82,7 +82,7 @@
 //!     Router::new()
 //!         .route("/orders", post(post_order))
 //!         .layer(HttpPolicy::new())
-//!         // Stands for your authentication, which knows whose request this is.
+//!         // Stands for your authentication, which sets the scope of the request.
 //!         .layer(Extension(Scope::new("acme").expect("a scope")))
 //!         .with_state(pool)
 //! }
@@ -90,14 +90,15 @@
 //!
 //! # Order of layers
 //!
-//! A replay answers before the body of a handler runs. So whoever may not call a handler must be
-//! refused before it is called: authenticate and authorise in a layer or an extractor outside, on
-//! every request, replays included. The scope is the account or tenant, not the token, which may be
-//! renewed between a request and its retry, and nothing that strangers share.
+//! A replay is returned without running the body of a handler. Therefore authenticate and authorise in an
+//! outer layer or an extractor, on every request, including replays. Use the account or tenant as the
+//! scope. Do not use the token, which may be renewed between a request and its retry, or anything that
+//! unrelated callers share.
 //!
-//! Put what asks for a key or detaches a call on the method router, `post(handler).route_layer(..)`:
-//! `Router::layer` and `Router::route_layer` put it around the 405 of each route too, so that a `PATCH` to
-//! a `POST` route is asked for a key first, and the former around the 404. A policy may go around anything.
+//! Add layers that require a key or detach a call to the method router, `post(handler).route_layer(..)`.
+//! `Router::layer` and `Router::route_layer` also wrap the 405 of each route, so that a `PATCH` to a
+//! `POST` route is refused for its missing key first; `Router::layer` wraps the 404 as well. A policy may
+//! wrap anything.
 
 pub mod cors;
 mod detached;

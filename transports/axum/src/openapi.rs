@@ -1,9 +1,9 @@
 //! The edge in an OpenAPI document, through utoipa 6.
 //!
-//! Feature `openapi`. In `#[utoipa::path(..)]`, [`KeyHeader`] stands in `params(..)` and
-//! [`Refusals`] in `responses(..)`. [`IdempotencyAddon`] among the document's `modifiers(..)` makes
-//! one component of what they share, and tells clients of the header that marks a replay; a
-//! [policy](HttpPolicy) does the same and tells of its own statuses:
+//! Feature `openapi`. In `#[utoipa::path(..)]`, write [`KeyHeader`] in `params(..)` and
+//! [`Refusals`] in `responses(..)`. Add [`IdempotencyAddon`] to the document's `modifiers(..)`: it turns
+//! their shared parts into components, and documents the header that marks a replay. A
+//! [policy](HttpPolicy) does the same with its own statuses:
 //!
 //! ```
 //! use idem_axum::openapi::{IdempotencyAddon, KeyHeader, Refusals};
@@ -30,8 +30,8 @@
 //! ```
 //!
 //! For a handler with `marker = PlaceOrder`, write `params(KeyHeader<PlaceOrder>)` and
-//! `responses(Refusals<PlaceOrder>)`: they follow its policy, and tell how long its keys are remembered.
-//! [`describe`] does it for one operation without a handler of the attribute's. [`ProblemSchema`] is the body of
+//! `responses(Refusals<PlaceOrder>)`: they follow its policy, and state how long its keys are remembered.
+//! [`describe`] does the same for one operation without the attribute. [`ProblemSchema`] is the body of
 //! a service's own refusals.
 
 mod document;
@@ -56,18 +56,18 @@ use crate::policy::HttpPolicy;
 /// Whether a request must have the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Without it the request is refused.
+    /// A request without it is refused.
     Required,
-    /// Without it the request is served, and is not safe to retry.
+    /// A request without it is served, but is not safe to retry.
     Optional,
 }
 
-/// Stands for an operation of which nothing is said.
+/// The default marker: an unknown operation.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyOperation;
 
-/// The request header, required. `KeyHeader<PlaceOrder>` is required or optional as the operation of the marker
-/// says, and tells how long its keys are remembered.
+/// The request header, required. `KeyHeader<PlaceOrder>` is required or optional by the operation of the
+/// marker, and states how long its keys are remembered.
 pub struct KeyHeader<T = AnyOperation>(PhantomData<fn() -> T>);
 
 impl IntoParams for KeyHeader {
@@ -105,8 +105,8 @@ impl IntoParams for OptionalKeyHeader {
     }
 }
 
-/// What a handler with a key may be refused with: 400, 409, 422, 500 and 503, each a
-/// [`Problem`](crate::Problem). `Refusals<PlaceOrder>` are those of the operation of a marker.
+/// The refusals of a handler with a key: 400, 409, 422, 500 and 503, each a
+/// [`Problem`](crate::Problem). `Refusals<PlaceOrder>` are those of a marker's operation.
 pub struct Refusals<T = AnyOperation>(PhantomData<fn() -> T>);
 
 impl IntoResponses for Refusals {
@@ -127,8 +127,8 @@ impl<T> fmt::Debug for Refusals<T> {
     }
 }
 
-/// What a service inside an [`IdempotencyLayer`](crate::IdempotencyLayer) may be refused
-/// with: 403 and 413 besides.
+/// The refusals of a service inside an [`IdempotencyLayer`](crate::IdempotencyLayer): 403 and 413 in
+/// addition.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerRefusals;
 
@@ -138,8 +138,8 @@ impl IntoResponses for LayerRefusals {
     }
 }
 
-/// For a document's `modifiers(..)`: `Problem` and the header become components, and each success of
-/// an operation with the header says that it may be a replay.
+/// A modifier for `modifiers(..)` of a document. It turns `Problem` and the header into components, and
+/// documents for each success of an operation with the header that it may be a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotencyAddon;
 
@@ -149,18 +149,18 @@ impl Modify for IdempotencyAddon {
     }
 }
 
-/// Does what [`IdempotencyAddon`] does, and edits what an operation with the header may be refused
-/// with as the policy edits the refusals: statuses, and the header's syntax.
+/// Does the same as [`IdempotencyAddon`], and edits the documented refusals of operations with the header
+/// by the policy: their statuses, and the header's syntax.
 impl Modify for HttpPolicy {
     fn modify(&self, document: &mut OpenApi) {
         document::edit(document, self.options());
     }
 }
 
-/// Adds to `operation` the header, the refusals, and on its successes the header that marks a
-/// replay. `retention` is that of the handler: how long a key is remembered.
+/// Adds to `operation` the header, the refusals, and for its successes the header that marks a
+/// replay. `retention` is the handler's: how long a key is remembered.
 ///
-/// What `operation` already says of one of these statuses stays.
+/// Responses that `operation` already documents stay as they are.
 pub fn describe(operation: &mut Operation, presence: Presence, retention: Duration) {
     operation
         .parameters

@@ -1,4 +1,4 @@
-//! What a policy says: data that the policy, its edits and its documents share.
+//! The options of a policy, shared by the policy, its edits and its documents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,33 +17,33 @@ pub(crate) struct PolicyOptions {
     pub(crate) documentation: Documentation,
 }
 
-/// Which page explains problems to people.
+/// The page that explains problems to people.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Documentation {
-    /// The library's.
+    /// The library's page.
     #[default]
     Library,
-    /// That at this URL.
+    /// The page at this URL.
     Page(String),
-    /// None.
+    /// No page.
     None,
 }
 
-/// How a request is answered whose key is in flight.
+/// The response to a request whose key is in flight.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum InFlightAnswer {
-    /// 409 with a problem, as the IETF draft says.
+    /// 409 with a problem, as in the IETF draft.
     #[default]
     Conflict,
     /// 425 Too Early (RFC 8470, section 5.2) with the same problem.
     TooEarly,
-    /// 202 with the `Location` of a URL where the client can ask for the outcome.
+    /// 202 with a `Location`, a URL where the client can query the outcome.
     Accepted(StatusUrl),
 }
 
-/// Makes the URL of a key's status. It is told only the key: whose it is, the service of that URL
-/// finds out as this one did.
+/// Returns the URL of a key's status. It gets only the key: the service of that URL must determine the
+/// caller itself, as this service did.
 #[derive(Clone)]
 pub struct StatusUrl(Arc<dyn Fn(&IdempotencyKey) -> String + Send + Sync>);
 
@@ -54,8 +54,8 @@ impl StatusUrl {
 }
 
 impl InFlightAnswer {
-    /// [`InFlightAnswer::Accepted`], at the URL that `status_url` makes of the key. It must be fit
-    /// for a header: percent-encode what comes from the key.
+    /// Returns [`InFlightAnswer::Accepted`] with the URL that `status_url` returns for the key. The URL must
+    /// be a valid header value: percent-encode the parts that come from the key.
     pub fn accepted(
         status_url: impl Fn(&IdempotencyKey) -> String + Send + Sync + 'static,
     ) -> Self {

@@ -1,4 +1,4 @@
-//! What a router changes of the rules: a layer.
+//! A layer that changes the rules of the HTTP edge for a router.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,13 +15,12 @@ use crate::edit::{self, Editing};
 use crate::header::{self, Syntax};
 use crate::options::{Documentation, InFlightAnswer, PolicyOptions};
 
-/// How a router reads keys and answers refusals. A tower layer; what is inside it follows it, and of
-/// two layers the inner one counts.
+/// A tower layer that sets how a router reads keys and answers refusals. It applies to everything inside
+/// it; of two layers the inner one applies.
 ///
-/// It edits a refusal and makes no new one: of the status, the `Link`, `Location` and the body, what
-/// these rules say is put in place of what the library had put there. What a handler or a layer
-/// further in has set, these and all other headers, stays. The body that was encoded or written anew
-/// inside stays too: compress further out.
+/// It edits refusals and creates none: it replaces the library's status, `Link`, `Location` and body by
+/// those of its rules. Values that a handler or an inner layer has set stay, and so do all other headers. A
+/// body that was encoded or replaced inside stays too: compress in an outer layer.
 ///
 /// ```
 /// use axum::http::StatusCode;
@@ -41,7 +40,7 @@ use crate::options::{Documentation, InFlightAnswer, PolicyOptions};
 pub struct HttpPolicy(Arc<PolicyOptions>);
 
 impl HttpPolicy {
-    /// The rules as they are without this layer: lenient syntax, the statuses of
+    /// Creates a policy with the default rules: lenient syntax, the statuses of
     /// [`Error::status`](idem_runtime::Error::status).
     pub fn new() -> Self {
         Self::default()
@@ -53,33 +52,33 @@ impl HttpPolicy {
         self.with(|options| options.syntax = Syntax::Strict)
     }
 
-    /// The status of a mismatch, 422 by default; 409 is in use too.
+    /// Sets the status of a mismatch, 422 by default; other services use 409.
     #[must_use]
     pub fn mismatch(self, status: StatusCode) -> Self {
         self.with(|options| options.mismatch = Some(status))
     }
 
-    /// How a key in flight is answered.
+    /// Sets the response for a key in flight.
     #[must_use]
     pub fn in_flight(self, answer: InFlightAnswer) -> Self {
         self.with(|options| options.in_flight = answer)
     }
 
-    /// The URI that problem types stand under, `{base}#{code}`.
+    /// Sets the base of the problem types, `{base}#{code}`.
     #[must_use]
     pub fn problem_types(self, base: impl Into<String>) -> Self {
         let base = base.into();
         self.with(|options| options.type_base = Some(base))
     }
 
-    /// The page that explains your rules to people; it goes into each problem and its `Link`.
+    /// Sets the page that explains your rules to people; each problem and its `Link` name it.
     #[must_use]
     pub fn documentation(self, url: impl Into<String>) -> Self {
         let url = url.into();
         self.with(|options| options.documentation = Documentation::Page(url))
     }
 
-    /// No page for people: problems have no `documentation`, and no `Link` to it.
+    /// Removes the page for people: problems have no `documentation`, and no `Link` to it.
     #[must_use]
     pub fn without_documentation(self) -> Self {
         self.with(|options| options.documentation = Documentation::None)
@@ -106,7 +105,7 @@ impl<S> Layer<S> for HttpPolicy {
     }
 }
 
-/// The service that [`HttpPolicy`] makes.
+/// The service of [`HttpPolicy`].
 #[derive(Debug, Clone)]
 pub struct HttpPolicyService<S> {
     inner: S,
@@ -129,13 +128,13 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let policy = self.policy.clone();
         let key = match policy.0.in_flight {
-            // One that is not acceptable is refused inside.
+            // An invalid key is refused inside.
             InFlightAnswer::Accepted(_) => header::key(request.headers(), policy.0.syntax)
                 .ok()
                 .flatten(),
             InFlightAnswer::Conflict | InFlightAnswer::TooEarly => None,
         };
-        // The extractor, and a layer further in, read the key by it.
+        // The extractor and inner layers read the key by this syntax.
         request.extensions_mut().insert(policy.0.syntax);
         HttpPolicyFuture {
             response: self.inner.call(request),
@@ -147,13 +146,13 @@ where
 }
 
 pin_project! {
-    /// The response of [`HttpPolicyService`].
+    /// The future of [`HttpPolicyService`].
     pub struct HttpPolicyFuture<F> {
         #[pin]
         response: F,
         policy: HttpPolicy,
         key: Option<IdempotencyKey>,
-        // The refusal that is being edited.
+        // Editing the refusal.
         edit: Option<Editing>,
     }
 }

@@ -1,4 +1,4 @@
-//! The key as an extractor.
+//! Extracts the key from a request.
 
 use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
 use http::HeaderValue;
@@ -8,12 +8,12 @@ use super::header::{self, Syntax};
 use crate::values::error::Error;
 use crate::values::key::{IdempotencyKey, Scope};
 
-/// The request's key, in the scope that the request's extensions hold. The extensions may hold a
-/// [`Syntax`] too, by which the header is read.
+/// Extracts the request's key, with the scope from the request's extensions. The extensions may also hold
+/// the [`Syntax`] by which the header is read.
 ///
 /// # Errors
-/// [`Error::KeyMissing`] without one, [`Error::Invalid`] for one that breaks a rule of
-/// [`header`]; both are 400, as the IETF draft asks (section 2.7).
+/// [`Error::KeyMissing`] if there is no key, [`Error::Invalid`] if it breaks a rule of
+/// [`header`]; both are 400, as in the IETF draft (section 2.7).
 impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
 
@@ -22,11 +22,11 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// `None` only where no key was sent. One that is not acceptable is refused all the same: without
-/// it the call would not be safe to retry.
+/// Extracts `None` only if no key was sent. An invalid key is refused: without it the call would not be
+/// safe to retry.
 ///
 /// # Errors
-/// [`Error::Invalid`]; [`Error::KeyMissing`] where the only key stands under a name that is not read
+/// [`Error::Invalid`]; [`Error::KeyMissing`] if the only key has a name that is not read
 /// (`X-Idempotency-Key`, under [`Syntax::Strict`]).
 impl<S: Send + Sync> OptionalFromRequestParts<S> for IdempotencyKey {
     type Rejection = Error;
@@ -48,14 +48,14 @@ fn missing(parts: &Parts) -> Error {
 fn key(parts: &Parts) -> Result<Option<IdempotencyKey>, Error> {
     let syntax = parts.extensions.get::<Syntax>().copied();
     let key = header::key(|name| lines(parts, name), syntax.unwrap_or_default())?;
-    // Without a scope the key says so, and the call refuses it: never a default that all share.
+    // A key without a scope is refused by the call; there is no default that all callers share.
     Ok(match (key, parts.extensions.get::<Scope>()) {
         (Some(key), Some(scope)) => Some(key.scoped(scope.clone())),
         (key, _) => key,
     })
 }
 
-/// The values of all lines of one header.
+/// Returns the values of all lines of one header.
 fn lines<'p>(parts: &'p Parts, name: &'static str) -> impl Iterator<Item = &'p [u8]> {
     let values = parts.headers.get_all(name);
     values.into_iter().map(HeaderValue::as_bytes)

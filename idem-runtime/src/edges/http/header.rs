@@ -1,21 +1,21 @@
-//! The key in a request's headers.
+//! Reads the key from a request's headers.
 //!
-//! 1. `Idempotency-Key` is read; only where it is absent, the older `X-Idempotency-Key`. If both
-//!    are there they must mean one key.
+//! 1. `Idempotency-Key` is read, or the older `X-Idempotency-Key` if it is absent. If both are present,
+//!    they must hold the same key.
 //! 2. The value is a String of RFC 8941, section 3.3.3: `"8e03978e-40d5"`. Its quotes are not part
-//!    of the key; parameters after it are ignored, as the RFC asks of unknown ones.
-//! 3. With [`Syntax::Lenient`], the default, a bare value is read too, because most clients send
+//!    of the key; parameters after it are ignored, as the RFC requires for unknown ones.
+//! 3. With [`Syntax::Lenient`], the default, an unquoted value is read too, because most clients send
 //!    it: `8e03978e-40d5` is the same key. It is visible ASCII without `"`, `,`, `;` and `\`, which
 //!    would make it a list, a parameter or half a string.
-//!    Under [`Syntax::Strict`] the older name is not read, and a request that has only that one is refused
-//!    also where no key is required: whoever sent it takes the request for protected.
-//! 4. Several lines of one header are refused, unless (lenient) they mean one key. A proxy may have
+//!    With [`Syntax::Strict`] the older name is not read. A request that has only that one is refused even
+//!    if no key is required, because its sender believes that it is protected.
+//! 4. Several lines of one header are refused, unless (lenient) they hold the same key. A proxy may have
 //!    joined them with commas (RFC 9110, section 5.3): `k, k`, of two equal lines, is the key `k`, and
-//!    `a, b` is refused as two lines are.
-//! 5. Then the rules of [`IdempotencyKey`]: 1 to 255 characters, trimmed, no control characters.
-//!    Present but empty is refused: somebody meant to send a key.
+//!    `a, b` is refused like two lines.
+//! 5. Then the rules of [`IdempotencyKey`] apply: 1 to 255 characters, trimmed, no control characters.
+//!    An empty value is refused, because its sender meant to send a key.
 //!
-//! [`Syntax::pattern`] says all of this of one value as a regular expression.
+//! [`Syntax::pattern`] expresses these rules for one value as a regular expression.
 
 mod string;
 #[cfg(test)]
@@ -24,21 +24,21 @@ mod tests;
 use crate::values::error::{Field, Invalid, Reason};
 use crate::values::key::IdempotencyKey;
 
-/// `Idempotency-Key`, by the IETF draft.
+/// `Idempotency-Key`, the name in the IETF draft.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// `X-Idempotency-Key`, in use before the draft.
+/// `X-Idempotency-Key`, an older name.
 pub const X_IDEMPOTENCY_KEY: &str = "x-idempotency-key";
 
-/// `Idempotent-Replayed`: `true` on a response that an earlier request made.
+/// `Idempotent-Replayed`: `true` on a response that is a replay.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 
 /// How strictly the header's syntax is read.
 ///
-/// With the feature `axum-core`, the extractor of a key follows the one in the request's extensions.
+/// With the feature `axum-core`, the extractor of a key uses the one in the request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
-    /// A String of RFC 8941, or a bare value.
+    /// A String of RFC 8941, or an unquoted value.
     #[default]
     Lenient,
     /// A String of RFC 8941, on one line, in `Idempotency-Key`.
@@ -46,8 +46,8 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// Returns a regular expression (ECMA-262) that matches exactly those values of one header line that
-    /// are accepted, without the white space around them, for the `pattern` of a schema.
+    /// Returns a regular expression (ECMA-262) for the `pattern` of a schema. It matches exactly the accepted
+    /// values of one header line, without the white space around them.
     ///
     /// ```
     /// use idem_runtime::http::Syntax;
@@ -62,10 +62,10 @@ impl Syntax {
     }
 }
 
-/// Returns the key that a request's headers hold, if any.
+/// Returns the key of a request's headers, or `None` if there is none.
 ///
-/// `lines` gives the values of all lines of one header, in their order. It is asked by the names above, in lower
-/// case.
+/// `lines` returns the values of all lines of one header, in their order. It is called with the names above,
+/// in lower case.
 ///
 /// ```
 /// use idem_runtime::http::Syntax;
@@ -85,8 +85,8 @@ impl Syntax {
 /// ```
 ///
 /// # Errors
-/// [`Invalid`], naming [`Field::Header`] for the header's syntax and [`Field::Key`] for what stands
-/// in it.
+/// [`Invalid`] of [`Field::Header`] for the header's syntax, and of [`Field::Key`] for the key in
+/// it.
 pub fn key<'h, L>(
     lines: impl Fn(&'static str) -> L,
     syntax: Syntax,
@@ -116,11 +116,11 @@ where
     Ok(found.map(|(_, key)| key))
 }
 
-/// Returns whether a request in which [`key`] found none has one under a name that was not read
+/// Returns whether a request in which [`key`] found no key has one under a name that was not read
 /// (`X-Idempotency-Key`, under [`Syntax::Strict`]). `lines` is that of [`key`].
 ///
-/// Whoever sent it takes the request for protected: refuse it with
-/// [`Error::KeyMissing`](crate::Error::KeyMissing), also where no key is required.
+/// Its sender believes that the request is protected: refuse it with
+/// [`Error::KeyMissing`](crate::Error::KeyMissing), even if no key is required.
 pub fn has_unread<'h, L>(lines: impl Fn(&'static str) -> L) -> bool
 where
     L: IntoIterator<Item = &'h [u8]>,
@@ -128,7 +128,7 @@ where
     lines(X_IDEMPOTENCY_KEY).into_iter().next().is_some()
 }
 
-/// The key of one line.
+/// Returns the key of one line.
 fn read_line(name: &'static str, line: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     let mut values = string::members(line);
     let first = values.next().unwrap_or_default();
@@ -142,7 +142,7 @@ fn read_line(name: &'static str, line: &[u8], syntax: Syntax) -> Result<Idempote
     Ok(key)
 }
 
-/// The key of one value.
+/// Returns the key of one value.
 fn read(name: &'static str, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyKey, Invalid> {
     if bytes.is_empty() {
         return Err(Invalid::new(Field::Key, Reason::Empty));
@@ -156,7 +156,7 @@ fn read(name: &'static str, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyK
     bare(name, bytes)?.parse()
 }
 
-/// A bare value, as it is.
+/// Returns an unquoted value.
 fn bare<'a>(name: &'static str, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
     let is_bare = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
     match bytes.iter().position(|&byte| !is_bare(byte)) {
@@ -169,7 +169,7 @@ fn bare<'a>(name: &'static str, bytes: &'a [u8]) -> Result<&'a str, Invalid> {
                 allowed: "visible ASCII characters other than `\"`, `,`, `;` and `\\`, or a string in double quotes",
             },
         )),
-        // What it stands for depends on an encoding that HTTP does not name.
+        // Its meaning depends on an encoding that HTTP does not define.
         Some(_) => Err(refused(name, Reason::NotString)),
     }
 }

@@ -1,4 +1,4 @@
-//! Refusals as RFC 9457 problem details.
+//! Problem details (RFC 9457) of refusals.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::status::{self, CODES};
 use crate::values::error::{Error, ErrorKind};
 
-/// Where each refusal is explained: [the page](super::problems) with a heading for each code, which
-/// a fragment names.
+/// The address of [the page](super::problems) that explains each refusal, with a heading for each code;
+/// a fragment is appended.
 pub const DOCUMENTATION: &str =
     "https://docs.rs/idem-runtime/latest/idem_runtime/http/problems/index.html";
 
-/// The `type` of a problem that has no explanation anywhere (RFC 9457, section 4.2.1).
+/// The `type` of a problem without an explanation (RFC 9457, section 4.2.1).
 const ABOUT_BLANK: &str = "about:blank";
 
-/// What a client is told of a refusal: the members of RFC 9457, section 3.1, and two of our own.
+/// The problem details of a refusal: the members of RFC 9457, section 3.1, and three of our own.
 ///
-/// [The page of problems](super::problems) explains each `code` of the library's. A service tells of
-/// its own refusals in the same shape:
+/// [The page of problems](super::problems) explains each `code` of the library. A service can use the same
+/// form for its own refusals:
 ///
 /// ```
 /// use idem_runtime::http::Problem;
@@ -34,25 +34,25 @@ const ABOUT_BLANK: &str = "about:blank";
 /// assert_eq!(closed.status, 409);
 /// ```
 ///
-/// No member holds another request's data, nor what the database said: that is for the log.
+/// No member holds another request's data or the database's message: those are only logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// A URI that names the kind of problem.
+    /// A URI that identifies the kind of problem.
     #[serde(rename = "type")]
     pub type_uri: String,
-    /// The kind of problem in a sentence; the same for all of its kind.
+    /// The kind of problem in a sentence; the same for all problems of the kind.
     pub title: Cow<'static, str>,
     /// The status of the response.
     pub status: u16,
-    /// What is wrong with this request.
+    /// The fault of this request.
     pub detail: String,
-    /// The kind of problem for programs; the same in every version.
+    /// The kind of problem, for programs; the same in every version.
     pub code: Cow<'static, str>,
-    /// Where it is explained to people.
+    /// The page that explains it to people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// In how many seconds to try again.
+    /// The number of seconds to wait before a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
@@ -61,9 +61,9 @@ impl Problem {
     /// The media type of problems (RFC 9457, section 6.1).
     pub const MEDIA_TYPE: &str = "application/problem+json";
 
-    /// A problem of this kind. The `type` of one of the [`CODES`] is its explanation, which
-    /// `documentation` names too; any other's is `about:blank`, unless
-    /// [`with_type`](Self::with_type) or a policy of the edge says better.
+    /// Creates a problem of this kind. For one of the [`CODES`], `type` and `documentation` lead to its
+    /// explanation; for any other the `type` is `about:blank`, unless [`with_type`](Self::with_type) or
+    /// a policy of the edge sets it.
     pub fn new(
         code: impl Into<Cow<'static, str>>,
         title: impl Into<Cow<'static, str>>,
@@ -83,7 +83,7 @@ impl Problem {
         }
     }
 
-    /// What a client is told of `error`.
+    /// Returns the problem of `error`.
     ///
     /// ```
     /// use idem_runtime::{Error, http::Problem};
@@ -99,69 +99,69 @@ impl Problem {
         }
     }
 
-    /// The same with another status.
+    /// Sets the status.
     #[must_use]
     pub fn with_status(mut self, status: impl Into<u16>) -> Self {
         self.status = status.into();
         self
     }
 
-    /// The same with another `type`.
+    /// Sets the `type`.
     #[must_use]
     pub fn with_type(mut self, uri: impl Into<String>) -> Self {
         self.type_uri = uri.into();
         self
     }
 
-    /// The same with its `type` under another base: `{base}#{code}`.
+    /// Sets the base of the `type`: `{base}#{code}`.
     #[must_use]
     pub fn with_type_base(self, base: &str) -> Self {
         let uri = format!("{base}#{}", self.code);
         self.with_type(uri)
     }
 
-    /// The same with another page for people.
+    /// Sets the page for people.
     #[must_use]
     pub fn with_documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
         self
     }
 
-    /// The same without a page for people.
+    /// Removes the page for people.
     #[must_use]
     pub fn without_documentation(mut self) -> Self {
         self.documentation = None;
         self
     }
 
-    /// The same with when to try again, in whole seconds, rounded up and at least 1.
+    /// Sets when to try again, in whole seconds, rounded up and at least 1.
     #[must_use]
     pub fn with_retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(status::whole_seconds(after));
         self
     }
 
-    /// Returns the body of its response, in JSON.
+    /// Returns the response's body, in JSON.
     pub fn to_json(&self) -> Vec<u8> {
-        // Strings and numbers: nothing in it can fail to be written.
+        // Strings and numbers can always be serialized.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Returns the value of the `Link` of its response, which leads to its documentation (relation
-    /// `describedby`), as the IETF draft shows.
+    /// Returns the value of the response's `Link` header, which leads to the documentation (relation
+    /// `describedby`), as in the IETF draft.
     pub fn link(&self) -> Option<String> {
         let url = self.documentation.as_ref()?;
         Some(format!("<{url}>; rel=\"describedby\"; type=\"text/html\""))
     }
 }
 
-/// Where one of the [`CODES`] is explained.
+/// Returns the address of the explanation of one of the [`CODES`].
 fn explanation(code: &str) -> Option<String> {
     let known = CODES.iter().any(|(known, _)| *known == code);
     known.then(|| format!("{DOCUMENTATION}#{code}"))
 }
 
-/// The code and the title of an error's kind.
+/// Returns the code and the title of an error's kind.
 fn kind(error: &Error) -> (&'static str, &'static str) {
     match error.kind() {
         ErrorKind::Invalid if matches!(error, Error::KeyMissing { .. }) => {
@@ -189,7 +189,7 @@ fn kind(error: &Error) -> (&'static str, &'static str) {
     }
 }
 
-/// What is wrong, without what is for the log alone.
+/// Returns the fault, without the parts that are only logged.
 fn detail(error: &Error) -> String {
     match error {
         Error::Invalid(invalid) => invalid.to_string(),
@@ -201,19 +201,19 @@ fn detail(error: &Error) -> String {
                 .to_owned()
         }
         Error::Mismatch(_) => {
-            "this key was used before, for another request: send a new request with a new key"
+            "this key was used before, for another request; nothing was done: send a new request with a new key"
                 .to_owned()
         }
         Error::RecordedFailure(_) => {
-            "an earlier request with this key failed, and sending it again cannot mend that"
+            "an earlier request with this key failed permanently, and a retry gets the same failure"
                 .to_owned()
         }
         Error::OutcomeUnknown { .. } => {
-            "an earlier request with this key was broken off, and what it did is being found out"
+            "an earlier request with this key was interrupted, and its outcome is not known yet"
                 .to_owned()
         }
         error if error.is_retryable() => {
-            "nothing has gone wrong that a retry cannot mend: try again with the same key"
+            "a temporary condition: try again with the same key"
                 .to_owned()
         }
         _ => "the server could not serve this request; its log says why".to_owned(),

@@ -1,4 +1,4 @@
-//! Answers as responses.
+//! Converts errors, problems and replays to responses.
 
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
@@ -11,8 +11,8 @@ use crate::values::error::Error;
 use crate::values::replay::Replayable;
 
 impl IntoResponse for Error {
-    /// [`Problem::of`] it. What the database said stays out of it. A recorded failure bears
-    /// `Idempotent-Replayed: true`.
+    /// The response of [`Problem::of`] the error, without the database's message. A recorded failure has
+    /// the header `Idempotent-Replayed: true`.
     fn into_response(self) -> Response {
         let mut response = Problem::of(&self).into_response();
         if matches!(self, Self::RecordedFailure(_)) {
@@ -23,7 +23,7 @@ impl IntoResponse for Error {
 }
 
 impl<T: IntoResponse> IntoResponse for Replayable<T> {
-    /// The value's response; a replay also bears `Idempotent-Replayed: true`.
+    /// The value's response; a replay also has the header `Idempotent-Replayed: true`.
     fn into_response(self) -> Response {
         let replayed = self.replayed();
         let mut response = self.into_inner().into_response();
@@ -35,8 +35,8 @@ impl<T: IntoResponse> IntoResponse for Replayable<T> {
 }
 
 impl IntoResponse for Problem {
-    /// `application/problem+json`, with `Retry-After` where it says so, and a `Link` to the
-    /// documentation (relation `describedby`), as the IETF draft shows. The response's extensions hold the
+    /// `application/problem+json`, with `Retry-After` if the problem has one, and a `Link` to the
+    /// documentation (relation `describedby`), as in the IETF draft. The response's extensions hold the
     /// problem.
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -44,7 +44,7 @@ impl IntoResponse for Problem {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA_TYPE));
-        // A refusal holds for this moment only.
+        // A refusal must not be cached.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(link) = self
             .link()

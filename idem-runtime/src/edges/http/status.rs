@@ -1,12 +1,12 @@
-//! Statuses of refusals, and when to try again.
+//! The statuses of refusals, and the seconds of `Retry-After`.
 
 use std::time::Duration;
 
 use crate::values::error::Error;
 use crate::values::policy::DEFAULT_RETRY_AFTER;
 
-/// The codes of the library's refusals, each with the status that it has unless a policy says
-/// otherwise; [`Error::status`] is that of an error. [The page](super::problems) has a heading for each.
+/// The codes of the library's refusals, each with its default status; a policy may change it.
+/// [`Error::status`] is that of an error. [The page](super::problems) has a heading for each.
 pub const CODES: [(&str, u16); 13] = [
     ("key-missing", 400),
     ("invalid", 400),
@@ -26,7 +26,7 @@ pub const CODES: [(&str, u16); 13] = [
 /// Returns the seconds of the `Retry-After` of an error, or `None` if a retry makes no sense.
 ///
 /// Each error that [may be retried](Error::is_retryable) has one: the error's own
-/// [`retry_after`](Error::retry_after), or a second where nothing better is known.
+/// [`retry_after`](Error::retry_after), or one second by default.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn retry_after(error: &Error) -> Option<u64> {
     error.retry_after().or(passing).map(whole_seconds)
 }
 
-/// Rounded up, at least 1: `Retry-After` knows no less (RFC 9110, section 10.2.3).
+/// Rounds up to whole seconds, at least 1: `Retry-After` has no fractions (RFC 9110, section 10.2.3).
 pub(super) fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }

@@ -1,4 +1,4 @@
-//! The check that no operation is shared by several handlers.
+//! Checks that no two handlers share an operation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use super::Handler;
 /// Several handlers share an operation: a key used with one handler would replay the result of
 /// another.
 ///
-/// No handler was called and nothing was written. Give each handler an `operation` of its own.
+/// No handler was called and nothing was written. Give each handler a separate `operation`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOperations {
     operations: Vec<SharedOperation>,
@@ -24,7 +24,7 @@ impl SharedOperations {
 impl fmt::Display for SharedOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "several handlers have one operation, so a key of one would be answered with the result of another; give each an `operation` of its own",
+            "several handlers share an operation, so a key used with one would replay the result of another; give each a separate `operation`",
         )?;
         for shared in &self.operations {
             let SharedOperation {

@@ -1,4 +1,4 @@
-//! A database's error, kept as it came and shown without what it quotes.
+//! A database error whose text is safe to print.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 /// The database error behind an [`Error`](crate::Error).
 ///
 /// A server's message may quote a key, a request or a result: "Failing row contains (..)", "Duplicate
-/// entry 'x' for key". `Display` and `Debug` show [`cause`](Self::cause) instead, and
-/// [`source`](std::error::Error::source) ends here; [`as_sqlx`](Self::as_sqlx) has the whole.
+/// entry 'x' for key". Therefore `Display` and `Debug` show [`cause`](Self::cause) instead, and
+/// [`source`](std::error::Error::source) returns `None`; [`as_sqlx`](Self::as_sqlx) returns the full error.
 pub struct DatabaseError(sqlx::Error);
 
 impl DatabaseError {
-    /// The vendor's code (SQLSTATE on PostgreSQL, MySQL and MariaDB, the extended result code on SQLite), if the
-    /// server sent one.
+    /// Returns the vendor's code (SQLSTATE on PostgreSQL, MySQL and MariaDB, the extended result code on SQLite), if
+    /// the server sent one.
     pub fn code(&self) -> Option<String> {
         self.0
             .as_database_error()
@@ -20,9 +20,9 @@ impl DatabaseError {
             .map(Cow::into_owned)
     }
 
-    /// What kind of error it is, in words of the library's own, with the server's code and the name
-    /// of the constraint that was violated: for messages and logs that must not hold what a server's
-    /// message may quote.
+    /// Describes the error in the library's own words, with the server's code and the name of the
+    /// violated constraint. It never contains the server's message, and is safe for messages and
+    /// logs.
     pub fn cause(&self) -> Cow<'static, str> {
         use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
         match &self.0 {
@@ -30,25 +30,24 @@ impl DatabaseError {
             PoolClosed => "the pool is closed".into(),
             WorkerCrashed => "the driver's thread has ended".into(),
             Tls(_) => "the TLS handshake failed".into(),
-            Protocol(_) => "the server's answer was not understood".into(),
+            Protocol(_) => "the driver did not understand the server's answer".into(),
             Io(error) => error.kind().to_string().into(),
             Database(error) => match (self.code(), constraint(&**error)) {
                 (Some(code), Some(name)) => format!("code {code}, constraint `{name}`").into(),
                 (Some(code), None) => format!("code {code}").into(),
                 (None, _) => "the database reported no code".into(),
             },
-            _ => "the driver refused".into(),
+            _ => "the driver reported an error".into(),
         }
     }
 
-    /// The error as sqlx reported it. It may quote a key, a request or a result, and so may whatever
-    /// prints it.
+    /// Returns the error as sqlx reported it. It may quote a key, a request or a result; do not log it.
     pub fn as_sqlx(&self) -> &sqlx::Error {
         &self.0
     }
 }
 
-/// The name of the constraint that was violated, if the server names one and it is a plain name.
+/// Returns the name of the violated constraint, if the server names one and it is a plain identifier.
 fn constraint(error: &dyn sqlx::error::DatabaseError) -> Option<&str> {
     let name = error.constraint()?;
     let is_plain = name

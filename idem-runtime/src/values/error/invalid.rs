@@ -1,18 +1,18 @@
-//! Input that is not acceptable: which field, and which rule it breaks.
+//! The error for unacceptable input.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a map has no canonical form.
+/// The message for a map that has no canonical form.
 pub(crate) const MAP_KEY: &str =
     "the key of a map must be text, an integer, a boolean, a character or a unit variant";
 
-/// An input the library will not work with: which one, and which rule it breaks.
+/// Input that the library does not accept. It names the field, and the rule that the field breaks.
 ///
-/// Nothing has been written when this is returned. The message names the limit, never the
-/// text that broke it: a key or a request may hold personal data. At most one character of it is
-/// quoted; [`reason`](Self::reason) may hold more.
+/// Nothing has been written when it is returned. The message names the limit, but does not quote the
+/// text, because a key or a request may hold personal data. It quotes one character at most;
+/// [`reason`](Self::reason) may hold more.
 ///
 /// ```
 /// use idem_runtime::key::IdempotencyKey;
@@ -28,23 +28,23 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// Refuses `field` for `reason`.
+    /// Creates the error of `field` for `reason`.
     pub fn new(field: Field, reason: Reason) -> Self {
         Self { field, reason }
     }
 
-    /// The input at fault.
+    /// Returns the field that breaks the rule.
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// The rule it breaks.
+    /// Returns the rule that the field breaks.
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 }
 
-/// The input that an [`Invalid`] is about.
+/// The field that an [`Invalid`] is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
@@ -52,25 +52,25 @@ pub enum Field {
     Namespace,
     /// The tenant or principal inside a namespace.
     Scope,
-    /// The caller's token.
+    /// The key that the caller sent.
     Key,
     /// The stable name of a handler.
     Operation,
     /// The name of the table that holds the records.
     Table,
-    /// A part of a derived key, counted from 0; for an empty list of parts, part 0.
+    /// A part of a derived key, counted from 0; part 0 if the list of parts is empty.
     KeyPart(usize),
     /// The label of a child key.
     ChildLabel,
     /// How long a record is kept.
     Retention,
-    /// For how long an attempt owns its key.
+    /// How long an attempt owns its key.
     Lease,
-    /// A compared parameter of a handler, by name.
+    /// A compared parameter of a handler, by its name.
     Parameter(Cow<'static, str>),
     /// The request as a whole.
     Request,
-    /// A header of an HTTP request, by name.
+    /// A header of an HTTP request, by its name.
     Header(&'static str),
 }
 
@@ -95,71 +95,71 @@ impl fmt::Display for Field {
 
 /// The rule that an [`Invalid`] input breaks.
 ///
-/// `Display` and `Debug` leave out what [`Number`](Self::Number), [`Duplicate`](Self::Duplicate) and
-/// [`Serialize`](Self::Serialize) hold.
+/// `Display` and `Debug` do not print the contents of [`Number`](Self::Number),
+/// [`Duplicate`](Self::Duplicate) and [`Serialize`](Self::Serialize).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Nothing in it, or only white space.
+    /// Empty, or only white space.
     Empty,
-    /// Longer than the limit; both in characters.
+    /// Longer than the limit, in characters.
     TooLong {
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
-        /// What was given.
+        /// The length of the input.
         length: usize,
     },
     /// A character outside the allowed set.
     Character {
-        /// The first character at fault.
+        /// The first such character.
         found: char,
-        /// Its place, in characters from 0.
+        /// Its position, in characters from 0.
         index: usize,
         /// The allowed set, in words.
         allowed: &'static str,
     },
     /// A control character: U+0000 to U+001F, or U+007F to U+009F.
     Control {
-        /// The first character at fault.
+        /// The first such character.
         found: char,
-        /// Its place, in characters from 0.
+        /// Its position, in characters from 0.
         index: usize,
     },
-    /// A number whose exponent no longer fits 64 bits, by the beginning of its text.
+    /// A number whose exponent does not fit 64 bits. Holds the beginning of its text.
     Number(String),
     /// A floating-point number that is infinite or not a number.
     NotFinite,
-    /// Two members of one JSON object have this name.
+    /// Two members of one JSON object with the same name. Holds the name.
     Duplicate(String),
     /// JSON arrays and objects nested deeper than the limit.
     TooDeep {
-        /// The deepest nesting allowed.
+        /// The limit.
         limit: usize,
     },
-    /// Text that is not JSON by RFC 8259.
+    /// Text that is not JSON (RFC 8259).
     NotJson {
-        /// Where reading stopped, in bytes from 0.
+        /// Where parsing stopped, in bytes from 0.
         offset: usize,
-        /// What is wrong there.
+        /// The syntax error.
         fault: &'static str,
     },
     /// A time above its limit.
     TooLongTime {
-        /// The longest that is allowed.
+        /// The limit.
         limit: Duration,
-        /// What was given.
+        /// The given time.
         found: Duration,
     },
     /// A time below its limit.
     TooShortTime {
-        /// The shortest that is allowed.
+        /// The limit.
         limit: Duration,
-        /// What was given.
+        /// The given time.
         found: Duration,
     },
-    /// Given more than once, and not always the same.
+    /// Given more than once, with different values.
     Repeated,
-    /// Another value than that of the other header that says the same.
+    /// A value that differs from that of another header with the same meaning.
     Differs {
         /// The other header.
         other: &'static str,
@@ -168,7 +168,7 @@ pub enum Reason {
     NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at most 61.
     Identifier,
-    /// The value could not be serialized; the message is the serializer's.
+    /// The value could not be serialized. Holds the serializer's message.
     Serialize(String),
 }
 
@@ -194,7 +194,7 @@ impl fmt::Display for Reason {
             ),
             Self::Number(_) => f.write_str("has a number whose exponent does not fit 64 bits"),
             Self::NotFinite => f.write_str("has a number that is infinite or not a number"),
-            Self::Duplicate(_) => f.write_str("has two members of one name in one object"),
+            Self::Duplicate(_) => f.write_str("has two members of the same name in one object"),
             Self::TooDeep { limit } => {
                 write!(f, "is nested too deeply; the limit is {limit} levels")
             }
@@ -202,28 +202,28 @@ impl fmt::Display for Reason {
                 write!(f, "is not JSON at byte {offset}: {fault}")
             }
             Self::Repeated => f.write_str(
-                "is given more than once; one value is allowed (one with a comma in it stands in double quotes)",
+                "is given more than once; send one value, in double quotes if it contains a comma",
             ),
             Self::Differs { other } => write!(
                 f,
-                "differs from header `{other}`: send one of them, or one value in both"
+                "differs from header `{other}`: send one of the two headers, or the same value in both"
             ),
             Self::TooLongTime { limit, found } => {
                 write!(f, "is {found:?} long; the limit is {limit:?}")
             }
             Self::TooShortTime { limit, found } => {
-                write!(f, "is {found:?} long; the least is {limit:?}")
+                write!(f, "is {found:?} long; the minimum is {limit:?}")
             }
             Self::NotString => f.write_str(
                 "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),
             Self::Identifier => {
-                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, the name itself of at most 61: a database cuts the names of its indexes at 63, and they would be one")
+                f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, and the name of at most 61: databases cut the names of its indexes at 63 bytes, and they must still differ")
             }
             Self::Serialize(message) if message == MAP_KEY => {
                 write!(f, "cannot be serialized: {message}")
             }
-            Self::Serialize(_) => f.write_str("cannot be serialized: its own `Serialize` fails"),
+            Self::Serialize(_) => f.write_str("cannot be serialized: its `Serialize` implementation fails"),
         }
     }
 }

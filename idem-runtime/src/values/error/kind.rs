@@ -1,37 +1,37 @@
-//! What an error means for its caller, and what to answer it with.
+//! The kinds of errors, and the HTTP status of each.
 
 use std::time::Duration;
 
 use super::Error;
 
-/// What an [`Error`] means for its caller, one word for many variants.
+/// What an [`Error`] means for its caller. Each kind covers several variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is at fault and must change.
+    /// The request is invalid and must change.
     Invalid,
     /// The same key with another request.
     Mismatch,
     /// Another attempt is running.
     InFlight,
-    /// An earlier attempt failed for good.
+    /// An earlier attempt failed permanently.
     RecordedFailure,
-    /// Nobody knows whether an earlier effect happened.
+    /// It is unknown whether an earlier attempt's effect happened.
     OutcomeUnknown,
-    /// The program is at fault: nesting, a body that ends its transaction, a schema unfit.
+    /// A fault of the program: nested calls, a body that ends its transaction, an unsuitable schema.
     Misuse,
-    /// A passing condition of the database: try again with the same key.
+    /// A temporary condition of the database: try again with the same key.
     Transient,
     /// The store cannot be reached or written.
     Unavailable,
-    /// A stored record cannot be understood.
+    /// A stored record cannot be decoded.
     Incompatible,
-    /// A database error of the library's own statements.
+    /// A database error in one of the library's own statements.
     Database,
 }
 
 impl Error {
-    /// What this error means for its caller.
+    /// Returns what this error means for its caller.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) | Self::KeyMissing { .. } => ErrorKind::Invalid,
@@ -67,11 +67,10 @@ impl Error {
         }
     }
 
-    /// Whether the same call with the same key may succeed later without anybody mending anything.
+    /// Returns whether the same call with the same key may succeed later without any repair.
     ///
-    /// This says whether a retry makes sense. It is *safe* after every error but
-    /// [`Error::TransactionEnded`]: what a body has committed by itself stands without a record, and
-    /// a retry does it once more.
+    /// A retry is *safe* after every error except [`Error::TransactionEnded`]: the writes that the
+    /// body committed itself remain without a record, and a retry repeats them.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),
@@ -79,7 +78,7 @@ impl Error {
         )
     }
 
-    /// When to try again, for [`Error::InFlight`] and [`Error::TooManyRuns`].
+    /// Returns when to try again, for [`Error::InFlight`] and [`Error::TooManyRuns`].
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::InFlight { retry_after } | Self::TooManyRuns { retry_after, .. } => {
@@ -89,8 +88,8 @@ impl Error {
         }
     }
 
-    /// The HTTP status that fits, as data: 400, 409 and 422 as in the IETF Idempotency-Key draft
-    /// (section 2.7), 503 where a retry makes sense, else 500.
+    /// Returns the matching HTTP status: 400, 409 and 422 as in the IETF Idempotency-Key draft
+    /// (section 2.7), 503 if a retry makes sense, and otherwise 500.
     pub fn status(&self) -> u16 {
         match self.kind() {
             ErrorKind::Invalid => 400,

@@ -1,4 +1,4 @@
-//! What an error says of itself in a log: never a key, a request or a result.
+//! The text of an error for logs, without keys, requests and results.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::{DatabaseError, Error, ErrorKind};
 
 impl ErrorKind {
-    /// One word, for logs and metrics.
+    /// Returns one word for logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -24,7 +24,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// The variant's name.
+    /// Returns the variant's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Invalid",
@@ -64,11 +64,11 @@ impl Error {
         }
     }
 
-    /// Its whole text, with what the database said of it.
+    /// Returns the full text, including the database error's.
     pub(crate) fn text(&self) -> String {
         let text = self.to_string();
         match self.database() {
-            // Some texts have it in the middle.
+            // Some texts contain it in the middle.
             Some(error) if !text.contains(&*error.cause()) => format!("{text} ({error})"),
             _ => text,
         }
@@ -93,14 +93,14 @@ impl Error {
 }
 
 impl fmt::Debug for Error {
-    /// The variant's name and its text: what its fields hold may be anybody's data.
+    /// Prints the variant's name and its text, but no fields: they may hold personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple(self.name()).field(&self.text()).finish()
     }
 }
 
-/// Where a decoder says that it stopped: the numbers at the end of its message, and nothing before
-/// them.
+/// Returns the line and the column at the end of a decoder's message, without the rest of the
+/// message.
 pub(super) fn position(message: &str) -> Cow<'static, str> {
     let numbers = message
         .rsplit_once(" at line ")

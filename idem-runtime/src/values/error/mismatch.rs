@@ -1,28 +1,28 @@
-//! The same key with a different request.
+//! The error for a key that was used with a different request.
 
 use std::fmt;
 
-/// The key was used before, for something else. Never resolved by overwriting.
+/// The key was already used for a different request or operation. The record is never overwritten.
 ///
-/// `recorded_request` is kept out of `Debug` and of every wire form: it may hold another caller's
+/// `Debug` and the wire formats leave out `recorded_request`: it may hold another caller's
 /// data.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
     /// The operation that claimed the key.
     pub recorded_operation: String,
-    /// The operation now called.
+    /// The operation that is called.
     pub submitted_operation: String,
-    /// The canonical JSON of the recorded request, if the operation keeps requests.
+    /// The canonical JSON of the recorded request, if the operation records requests.
     pub recorded_request: Option<Vec<u8>>,
-    /// Whether the recorded request was too large to be kept.
+    /// Whether the recorded request was too large to store.
     pub recorded_request_too_large: bool,
-    /// The recorded fingerprint, lower-case hex, if the operation compares requests.
+    /// The recorded fingerprint in lower-case hex, if the operation compares requests.
     pub recorded_hash: Option<String>,
-    /// The fingerprint of the request now submitted, lower-case hex.
+    /// The fingerprint of the submitted request in lower-case hex.
     pub submitted_hash: Option<String>,
-    /// Whether the two requests hold the same elements and differ only in the order of a list, as two
-    /// equal `HashSet`s do. Known only if the operation keeps requests.
+    /// Whether the two requests have the same elements and differ only in the order of a list, as two
+    /// equal `HashSet`s do. Known only if the operation records requests.
     pub differs_in_order_only: bool,
 }
 
@@ -50,8 +50,8 @@ impl fmt::Display for Mismatch {
             )?;
             if self.differs_in_order_only {
                 f.write_str(
-                    " (one with the same elements in another order: if it is a set's, which has none \
-                     of its own, compare a `BTreeSet`, or serialize it with \
+                    " (with the same elements in another order: a hash set has no stable order; \
+                    compare a `BTreeSet`, or serialize the set with \
                      `idem_runtime::fingerprint::sorted`)",
                 )?;
             }

@@ -150,9 +150,9 @@ impl StoredFailure {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`failures = \"record\"` needs to know which values of `{Self}` are permanent: it does not implement `Failure`",
+    message = "`failures = \"record\"` needs `{Self}` to implement `Failure`, which says which values are permanent",
     label = "add `#[derive(idem_runtime::Failure)]` to the error type, and `#[failure(permanent)]` to variants",
-    note = "or leave `failures` out: then every `Err` is rolled back and the next call runs the body again"
+    note = "or leave `failures` out: every `Err` is then rolled back, and the next call runs the body again"
 )]
 pub trait Failure: Sized {
     /// Returns the failure to record if this value is permanent, or `None` if it is transient.

@@ -92,8 +92,8 @@ impl KeySource for Uuid {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a natural key",
     label = "not `Display`",
-    note = "a part is what names the effect in the business: text, a number, a `Uuid`",
-    note = "of a larger value, name the part that tells it from others: `natural(cmd.tenant, cmd.order.number)`"
+    note = "a part identifies the effect in the business: text, a number, a `Uuid`",
+    note = "of a larger value, pass the identifying field: `natural(cmd.tenant, cmd.order.number)`"
 )]
 pub trait KeyPart {
     #[doc(hidden)]
@@ -115,7 +115,7 @@ impl<T: fmt::Display + ?Sized> KeyPart for T {
     message = "`{Self}` cannot be a scope",
     label = "not a `Scope` or text",
     note = "a scope is made from a `Scope`, text, or the result of `Scope::new`",
-    note = "an absent scope must be decided: `scope.unwrap_or(Scope::GLOBAL)` shares the keys \
+    note = "decide what an absent scope means: `scope.unwrap_or(Scope::GLOBAL)` shares the keys \
             among all callers"
 )]
 pub trait ScopeSource {

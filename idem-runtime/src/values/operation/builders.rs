@@ -1,60 +1,60 @@
-//! What both kinds of operation let be said and asked of them, written once.
+//! The builder methods and getters that both kinds of operation share.
 
-/// Writes the builders that mean something with a lease and without, and the traits of a constant.
+/// Generates the builder methods that apply with and without a lease, and the traits of a constant.
 macro_rules! builders {
     ($Operation:ident) => {
         impl<F> $Operation<F> {
-            /// How long a record lives, counted from its writing by the database's clock.
+            /// Sets how long a record is kept after it was written, by the database's clock.
             ///
             /// # Panics
-            /// If below a microsecond, in which databases count, or above 3,650 days.
+            /// Panics if the time is below a microsecond, the unit of the databases, or above 3,650 days.
             #[must_use]
             pub const fn retention(mut self, retention: Duration) -> Self {
                 self.spec = self.spec.retention(retention);
                 self
             }
 
-            /// Lets a duplicate wait up to this long for the attempt in flight, instead of refusing it at
+            /// Lets a duplicate wait up to this long for the running attempt, instead of refusing it at
             /// once.
             ///
             /// # Panics
-            /// If below a microsecond or above 60 seconds.
+            /// Panics if the time is below a microsecond or above 60 seconds.
             #[must_use]
             pub const fn wait(mut self, wait: Duration) -> Self {
                 self.spec = self.spec.wait(wait);
                 self
             }
 
-            /// The longest request that the record keeps, in bytes of canonical JSON;
-            /// [`DEFAULT_REQUEST_LIMIT`](crate::values::policy::DEFAULT_REQUEST_LIMIT) by default. Of a longer one it
-            /// keeps the hash, and that it was too large: never a part. It is compared all the same.
+            /// Sets the largest request that the record stores, in bytes of canonical JSON;
+            /// [`DEFAULT_REQUEST_LIMIT`](crate::values::policy::DEFAULT_REQUEST_LIMIT) by default. Of a larger one it
+            /// stores the hash, and that it was too large. It is compared like any other.
             #[must_use]
             pub const fn request_limit(mut self, bytes: usize) -> Self {
                 self.spec = self.spec.request_limit(bytes);
                 self
             }
 
-            /// Compares no requests: the key alone decides.
+            /// Compares no requests: only the key decides.
             #[must_use]
             pub const fn without_fingerprint(mut self) -> Self {
                 self.spec = self.spec.without_fingerprint();
                 self
             }
 
-            /// Reads a record past its retention as absent, by the database's clock, instead of replaying
-            /// it until a purge.
+            /// Treats a record past its retention as absent, by the database's clock, instead of replaying
+            /// it until a purge deletes it.
             #[must_use]
             pub const fn strict_expiry(mut self) -> Self {
                 self.spec = self.spec.strict_expiry();
                 self
             }
 
-            /// Records in another table: `[a-z_][a-z0-9_]*`, at most 61 bytes, with a schema (63 bytes) before
-            /// it if need be. A database cuts names at 63 bytes, and those of a longer table's indexes would
-            /// be one.
+            /// Records in another table: `[a-z_][a-z0-9_]*`, at most 61 bytes, optionally with a schema (63 bytes)
+            /// before it. Databases cut names at 63 bytes, and the names of the indexes of a longer table would be
+            /// equal after the cut.
             ///
             /// # Panics
-            /// If it is no such identifier: it is spliced into SQL text.
+            /// Panics if `table` is no such identifier, because it is spliced into SQL text.
             #[must_use]
             pub const fn table(mut self, table: &'static str) -> Self {
                 self.spec = self.spec.table(table);
@@ -76,13 +76,13 @@ macro_rules! builders {
                 self.spec.table_name()
             }
 
-            /// Returns what the operation asks of the library.
+            /// Returns the options of the operation.
             pub const fn policy(&self) -> &Policy {
                 self.spec.policy()
             }
         }
 
-        // Derived, these would ask the same of `F`, which is only a mark in the type.
+        // Derived implementations would require the same traits of `F`, which is only a type parameter.
 
         impl<F> Clone for $Operation<F> {
             fn clone(&self) -> Self {

@@ -9,7 +9,7 @@ use crate::values::policy::{Lease, Policy, RecordFailures, RetryFailures};
 use crate::values::spec::OperationSpec;
 
 /// A constant description of one operation in [lease mode](crate::calls::lease), for effects that no database can
-/// roll back; made by [`Operation::lease`](crate::Operation::lease) and run with [`LeasedOperation::run`].
+/// roll back. [`Operation::lease`](crate::Operation::lease) creates it, and [`LeasedOperation::run`] runs it.
 ///
 /// Every builder method is `const` and refuses a bad value at compile time:
 ///
@@ -47,7 +47,7 @@ impl<F> LeasedOperation<F> {
         }
     }
 
-    /// Returns its lease, and what becomes of the key when that lapses.
+    /// Returns the lease, and what happens to the key when it lapses.
     pub const fn lease_policy(&self) -> Lease {
         self.lease
     }

@@ -1,4 +1,4 @@
-//! Operations without the attribute: what a call of them takes, and what it does, are in their types.
+//! Operations without the attribute. Their type says what `run` takes and how it treats an `Err`.
 
 mod builders;
 mod leased;
@@ -12,12 +12,12 @@ pub use self::leased::LeasedOperation;
 use crate::values::policy::{Lease, OnLapse, Policy, RecordFailures, RetryFailures};
 use crate::values::spec::OperationSpec;
 
-/// A constant description of one operation, which runs in the transaction of its record.
+/// A constant description of one operation that runs in the transaction of its record.
 ///
-/// The attribute writes one for each handler; without the attribute it is written by hand and run
-/// with [`Operation::run`]. `F` says what becomes of an `Err`: [`RetryFailures`] by default, and
-/// [`RecordFailures`] after [`record_failures`](Operation::record_failures), which asks the error type for
-/// [`Failure`](crate::Failure). [`lease`](Operation::lease) makes it a [`LeasedOperation`].
+/// The attribute generates one for each handler. Without the attribute, write it by hand and call
+/// [`Operation::run`]. `F` determines how an `Err` is treated: [`RetryFailures`] by default, and
+/// [`RecordFailures`] after [`record_failures`](Operation::record_failures), which requires the error type to
+/// implement [`Failure`](crate::Failure). [`lease`](Operation::lease) turns it into a [`LeasedOperation`].
 ///
 /// Every builder method is `const` and refuses a bad value at compile time:
 ///
@@ -38,11 +38,11 @@ pub struct Operation<F = RetryFailures> {
 }
 
 impl Operation {
-    /// The operation `name` (1-255 characters, stable: it is stored and compared) in the key space
+    /// Creates the operation `name` (1-255 characters, stable: it is stored and compared) in the key space
     /// `namespace` (1-64 of `a-z 0-9 - _`), with the default [`Policy`].
     ///
     /// # Panics
-    /// If either name is not as said; at compile time, in a constant.
+    /// Panics if either name breaks its rule. In a constant this is a compile error.
     pub const fn new(namespace: &'static str, name: &'static str) -> Self {
         Self {
             spec: OperationSpec::new(namespace, name),
@@ -63,7 +63,7 @@ impl Operation {
 builders!(Operation);
 
 impl<F> Operation<F> {
-    /// Keeps the canonical request beside its hash, for diagnosing mismatches.
+    /// Stores the canonical request beside its hash, to diagnose mismatches.
     #[must_use]
     pub const fn record_request(mut self) -> Self {
         self.spec = self.spec.record_request();
@@ -77,31 +77,31 @@ impl<F> Operation<F> {
         self
     }
 
-    /// Lease mode, for effects that no database can roll back: the claim is committed before the
-    /// body runs, and the attempt owns its key for `lease` from then and from each heartbeat on.
+    /// Switches to lease mode, for effects that no database can roll back: the claim is committed before
+    /// the body runs, and the attempt owns its key for `lease` after the claim and after each heartbeat.
     ///
-    /// The request is kept in the record from the claim on, for whoever has to find an unknown
-    /// outcome out, up to [`request_limit`](Self::request_limit), whether or not
-    /// [`record_request`](Self::record_request) is given (an operation [without a fingerprint](Self::without_fingerprint) has none to keep).
+    /// The record holds the request from the claim on, so that an unknown outcome can be settled. Requests
+    /// above [`request_limit`](Self::request_limit) are not stored. This does not depend on
+    /// [`record_request`](Self::record_request). An operation [without a fingerprint](Self::without_fingerprint) stores no request.
     ///
     /// ```compile_fail
     /// # use {idem_runtime::{LeasedOperation, Operation, policy::OnLapse}, std::time::Duration};
     /// const MINUTE: Duration = Duration::from_secs(60);
-    /// // A lease is taken on the key, so there must be one.
+    /// // A lease belongs to a key, so the key is required.
     /// const NOTIFY: LeasedOperation =
     ///     Operation::new("mail", "notify").optional_key().lease(MINUTE, OnLapse::Retry);
     /// ```
     ///
     /// # Panics
-    /// If below 1 second or above 24 hours, or if the key [may be absent](Self::optional_key).
+    /// Panics if `lease` is below 1 second or above 24 hours, or if the key [is optional](Self::optional_key).
     #[must_use]
     pub const fn lease(self, lease: Duration, on_lapse: OnLapse) -> LeasedOperation<F> {
         LeasedOperation::new(self.spec, Lease::constant(lease, on_lapse))
     }
 }
 
-/// What has an operation: the marker type that `marker = ..` makes beside a handler, for whatever
-/// describes the handler apart from its calls.
+/// A type that has an operation: the marker type that `marker = ..` generates beside a handler, for code
+/// that describes the handler without calling it.
 ///
 /// ```
 /// # #[cfg(all(feature = "macros", feature = "sqlite"))] {
@@ -118,7 +118,7 @@ impl<F> Operation<F> {
 /// # }
 /// ```
 pub trait DescribeOperation {
-    /// [`Operation`], or the [`LeasedOperation`] of a handler with a lease.
+    /// The type of the operation: [`Operation`], or [`LeasedOperation`] for a handler with a lease.
     type Operation: Into<OperationSpec>;
 
     /// The operation.

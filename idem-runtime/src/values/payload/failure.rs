@@ -11,7 +11,7 @@ use crate::values::fingerprint::{canonical_json, canonical_text};
 
 /// An error whose message and cause can be stored. Implemented for every [`std::error::Error`].
 #[diagnostic::on_unimplemented(
-    message = "a permanent `{Self}` is recorded with its message and cause, and it does not implement `std::error::Error`",
+    message = "a permanent `{Self}` is recorded with its message and cause, but it does not implement `std::error::Error`",
     label = "with thiserror: `#[derive(Debug, thiserror::Error)]`, and `#[error(\"…\")]` above each variant"
 )]
 pub trait Described {
@@ -61,8 +61,8 @@ const TEXT: &str = "$json";
 /// A field of a permanent variant. Implemented for every type that is `Serialize` and
 /// `DeserializeOwned`.
 #[diagnostic::on_unimplemented(
-    message = "a field of a permanent failure is recorded and read back, and `{Self}` is not both `Serialize` and `DeserializeOwned`",
-    label = "add `#[derive(serde::Serialize, serde::Deserialize)]`, or keep in the field what a retry needs of it"
+    message = "a field of a permanent failure is recorded and decoded, but `{Self}` is not both `Serialize` and `DeserializeOwned`",
+    label = "add `#[derive(serde::Serialize, serde::Deserialize)]`, or store in the field only what a retry needs"
 )]
 pub trait FailureField: Sized {
     #[doc(hidden)]
@@ -166,8 +166,8 @@ pub fn listed<const N: usize>(fields: [Option<Value>; N]) -> Value {
 
 /// The field type of the variant for replayed failures: a [`StoredFailure`], boxed or not.
 #[diagnostic::on_unimplemented(
-    message = "the variant for replayed failures holds what was stored, and `{Self}` is no `StoredFailure`",
-    label = "write `idem_runtime::StoredFailure`, or a `Box` of it"
+    message = "the variant for replayed failures holds the stored failure, but `{Self}` is not `StoredFailure`",
+    label = "write `idem_runtime::StoredFailure` or `Box<idem_runtime::StoredFailure>`"
 )]
 pub trait HoldsStored: Sized {
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Bodies, whole or not at all.
+//! Reads whole bodies, within limits.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -15,17 +15,17 @@ use tokio::time::timeout;
 /// Why a request's body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It is longer than the layer's limit.
+    /// The body is longer than the layer's limit.
     TooLong,
-    /// It is longer than the limit of a layer further out.
+    /// The body is longer than the limit of an outer layer.
     TooLongFurtherOut,
-    /// The client broke off, or sent what is no body.
+    /// The client disconnected, or sent an invalid body.
     Broken,
 }
 
 /// Reads a request's body of at most `limit` bytes.
 pub(super) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Unread> {
-    // What says that it is longer is not read first.
+    // A body whose declared length exceeds the limit is not read.
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLong);
     }
@@ -37,8 +37,8 @@ pub(super) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Unread> {
     }
 }
 
-/// Returns whether a body's error is of a limit on its length. Each layer around the body wraps the
-/// error once more.
+/// Returns whether the error means that a length limit was exceeded. Each layer around the body wraps the
+/// error again.
 fn is_length_limit(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -53,22 +53,22 @@ fn is_length_limit(error: &(dyn Error + 'static)) -> bool {
 /// Why a response cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unstorable {
-    /// The connection goes on as something else.
+    /// The connection was upgraded.
     Upgraded,
-    /// Its body did not end in time.
+    /// The body did not end in time.
     Endless,
-    /// Its body is longer than the limit.
+    /// The body is longer than the limit.
     TooLong,
-    /// Its headers are longer than the limit.
+    /// The headers are longer than the limit.
     HeadersTooLong,
-    /// It is encoded for this client.
+    /// The body is encoded for this client.
     Encoded,
-    /// It failed while it was being read, or is not as long as it says.
+    /// The body failed while it was read, or differs from its declared length.
     Broken,
 }
 
 impl Unstorable {
-    /// For the client's developer.
+    /// Returns the reason, for the client's developer.
     pub(super) fn detail(self) -> &'static str {
         match self {
             Self::Upgraded => {
@@ -91,19 +91,19 @@ impl Unstorable {
     }
 }
 
-/// What bounds the body of a response that is recorded.
+/// The limits for the body of a recorded response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResponseLimits {
-    /// In bytes.
+    /// The maximum length in bytes.
     pub(super) length: usize,
-    /// For all of its reading.
+    /// The maximum time for reading all of it.
     pub(super) time: Duration,
 }
 
 /// The bytes of a body.
 pub(super) type Data = <Body as HttpBody>::Data;
 
-/// Reads a response's body to its end, whether or not its length was known before.
+/// Reads a response's body to its end, even if its length is not declared.
 pub(super) async fn read_whole(
     parts: &Parts,
     body: Body,
@@ -117,7 +117,7 @@ pub(super) async fn read_whole(
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Unstorable::Encoded);
     }
-    // The answer to a HEAD, and 304, say the length of a body that they do not have.
+    // The response to a HEAD, and a 304, declare the length of a body that they do not have.
     let has_body = !is_head && parts.status != StatusCode::NOT_MODIFIED;
     let declared = parts
         .headers
@@ -155,7 +155,7 @@ impl Whole {
     pub(super) fn into_body(self) -> Body {
         match self.trailers {
             None => Body::from(self.data),
-            // HTTP/1.1 sends no trailers after a body whose length it knows.
+            // HTTP/1.1 sends no trailers after a body with a declared length.
             Some(_) => Body::new(WithTrailers(Some(self.data), self.trailers)),
         }
     }

@@ -1,27 +1,27 @@
-//! What becomes of a response.
+//! Decides whether a response is recorded.
 
 use http::StatusCode;
 use idem_runtime::policy::OnLapse;
 
-/// What becomes of a response, by its status.
+/// How a response is treated, by its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Keep {
-    /// Recorded: every retry gets it.
+    /// Record it: every retry gets it.
     Record,
-    /// Passed on, and the key released: a retry runs the service again.
+    /// Return it and release the key: a retry runs the service again.
     Release,
-    /// Passed on, and the key's outcome unknown: a retry is refused until it is reconciled.
+    /// Return it and make the key's outcome unknown: a retry is refused until the outcome is settled.
     Unknown,
 }
 
 impl Keep {
-    /// Unless the layer says otherwise.
+    /// Returns the default treatment.
     pub(super) fn by_default(status: StatusCode, on_lapse: OnLapse) -> Self {
         match status {
-            // 303 is how a POST that made something shows where it is (RFC 9110, section 15.4.4). A
-            // connection that goes on as something else was served too: recording it says what of that
-            // can be kept.
+            // 303 is how a POST points to the resource it created (RFC 9110, section 15.4.4). An upgraded
+            // connection (101) was served as well: an attempt to record it fails with the reason why it
+            // cannot be recorded.
             StatusCode::SEE_OTHER | StatusCode::SWITCHING_PROTOCOLS => Self::Record,
             _ if status.is_success() => Self::Record,
             _ if leaves_open(status) => Self::in_doubt(on_lapse),
@@ -29,7 +29,7 @@ impl Keep {
         }
     }
 
-    /// Where nobody says whether the effect happened.
+    /// Returns the treatment of a response that leaves open whether the effect happened.
     pub(super) fn in_doubt(on_lapse: OnLapse) -> Self {
         match on_lapse {
             OnLapse::Unknown => Self::Unknown,
@@ -38,8 +38,8 @@ impl Keep {
     }
 }
 
-/// A fault, or a time that was over, on the way to the effect or after it. A refusal (4xx) says that
-/// there was none.
+/// Returns whether the status is a fault or a time-out that may have happened before or after the effect. A
+/// refusal (4xx) means that there was no effect.
 fn leaves_open(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT
 }

@@ -1,9 +1,9 @@
-//! Media types, as they are compared.
+//! The compared form of media types.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A media type of RFC 9110, section 8.3.1: names in lower case, parameters in the order of their
+/// A media type (RFC 9110, section 8.3.1): names in lower case, parameters sorted by
 /// names and without their quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MediaType {
@@ -13,9 +13,9 @@ pub(super) struct MediaType {
 }
 
 impl MediaType {
-    /// Returns `None` for what is no media type, and where a parameter stands twice.
+    /// Parses a media type. Returns `None` if it is invalid or has a parameter twice.
     ///
-    /// `charset=utf-8` is left out where the type is UTF-8 with or without it: JSON (RFC 8259,
+    /// `charset=utf-8` is left out if the type is UTF-8 with or without it: JSON (RFC 8259,
     /// section 11) and URL-encoded forms.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let mut rest = Rest(value.trim_ascii());
@@ -30,7 +30,7 @@ impl MediaType {
             }
             rest.expect_byte(b';')?;
             rest.skip_space();
-            // A semicolon that nothing follows is allowed.
+            // A trailing semicolon is allowed.
             if matches!(rest.0.first(), None | Some(b';')) {
                 continue;
             }
@@ -69,24 +69,24 @@ impl MediaType {
         self.essence.starts_with("multipart/")
     }
 
-    /// Writes it in the one way in which it is compared.
+    /// Writes the media type in its compared form.
     pub(super) fn text(&self) -> String {
         let mut text = self.essence.clone();
         for (name, value) in &self.parameters {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-            // A text takes all that is written to it.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "; {name}=\"{value}\"");
         }
         text
     }
 
-    /// Takes the boundary out, which a client makes anew for each attempt.
+    /// Removes and returns the boundary, which differs for each attempt.
     pub(super) fn take_boundary(&mut self) -> Option<String> {
         self.parameters.remove("boundary")
     }
 }
 
-/// What has not been read yet.
+/// The text that has not been parsed yet.
 struct Rest<'v>(&'v [u8]);
 
 impl<'v> Rest<'v> {
@@ -100,7 +100,7 @@ impl<'v> Rest<'v> {
         self.0 = self.0.trim_ascii_start();
     }
 
-    /// Reads as long as `is_part` says so, and at least one byte.
+    /// Reads bytes while `is_part` returns `true`, at least one.
     fn run(&mut self, is_part: impl Fn(u8) -> bool) -> Option<&'v [u8]> {
         let end = self.0.iter().position(|&byte| !is_part(byte));
         let (run, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
@@ -108,13 +108,13 @@ impl<'v> Rest<'v> {
         (!run.is_empty()).then_some(run)
     }
 
-    /// A token, in lower case: the names here are compared so.
+    /// Reads a token and returns it in lower case.
     fn token(&mut self) -> Option<String> {
         let token = self.run(is_token)?;
         Some(latin_1(token).to_ascii_lowercase())
     }
 
-    /// A parameter's value. One without quotes may have what a boundary may have (RFC 2046,
+    /// Reads a parameter's value. An unquoted value may contain the characters of a boundary (RFC 2046,
     /// section 5.1.1), because clients leave the quotes out there.
     fn value(&mut self) -> Option<String> {
         if self.0.first() != Some(&b'"') {
@@ -139,13 +139,13 @@ impl<'v> Rest<'v> {
     }
 }
 
-/// Returns whether the byte may stand in a token (RFC 9110, section 5.6.2).
+/// Returns whether the byte is allowed in a token (RFC 9110, section 5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Each byte as the character of its number: what is text in a header reads as that text, and what
-/// differs stays different.
+/// Converts each byte to the character with its number. ASCII stays readable, and different values stay
+/// different.
 pub(super) fn latin_1(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }

@@ -1,21 +1,21 @@
-//! Whole responses, replayed: a tower layer for services that have no transaction.
+//! A tower layer that replays whole responses, for services that have no transaction.
 //!
-//! Prefer `#[idempotent]` over a handler that takes a transaction: there the effect and its record
-//! commit together. This layer is for what cannot have that, another service's API by habit. It runs
-//! the inner service in [lease mode](idem_runtime::lease), detached from the client's connection.
+//! Prefer `#[idempotent]` on a handler that takes a transaction: there the effect and its record
+//! commit together. This layer is for effects outside the database, typically calls to another service's
+//! API. It runs the inner service in [lease mode](idem_runtime::lease), detached from the client's connection.
 //!
-//! In this order:
+//! The steps, in this order:
 //!
-//! 1. A method that is not asked for a key passes through (`POST` and `PATCH` are asked; where `GET` is,
-//!    `HEAD` is too, as routers serve it by the same handler).
-//! 2. The key is read as [`header`](super::header) says. None: refused, or passed through where
-//!    [`optional_key`](IdempotencyLayer::optional_key) allows it.
-//! 3. The scope function says whose the key is. `None`: refused, never a scope that all share.
-//! 4. The body is read, up to a limit, and the request is compared with the key's first one.
-//! 5. The claim. A duplicate is answered with the recorded response, 409 or 422.
-//! 6. The inner service, in a task of its own: a client that goes away does not stop it.
-//! 7. Its response. By status ([`keep`](IdempotencyLayer::keep)) it is recorded, or passed on with
-//!    the key released or its outcome unknown.
+//! 1. A request with a method that requires no key passes through. `POST` and `PATCH` require one; if `GET`
+//!    does, `HEAD` does too, because routers serve it by the same handler.
+//! 2. The key is read as [`header`](super::header) describes. A request without a key is refused, or passed
+//!    through if [`optional_key`](IdempotencyLayer::optional_key) allows it.
+//! 3. The scope function returns the scope of the key. If it returns `None`, the request is refused.
+//! 4. The body is read, up to a limit, and the request is compared with the first one of the key.
+//! 5. The key is claimed. A duplicate gets the recorded response, 409 or 422.
+//! 6. The inner service runs in a separate task: a client that disconnects does not stop it.
+//! 7. Its response is recorded, or returned with the key released or its outcome unknown, depending on
+//!    its status ([`keep`](IdempotencyLayer::keep)).
 //!
 //! # What is compared
 //!
@@ -23,68 +23,69 @@
 //! - Under [`Scope::GLOBAL`] the host too: `:authority` or `Host`, not what a proxy adds.
 //! - `Content-Type`, as parsed: case, order of parameters, quotes and the `charset=utf-8` of JSON and of
 //!   URL-encoded forms make no difference.
-//! - `Content-Encoding`, `Content-Language`, `Content-Location`, `Content-Range`, and whatever else
-//!   [`compare_headers`](IdempotencyLayer::compare_headers) names. Of each header all values, in their order.
-//! - The body. JSON by its canonical form. Multipart without its boundary, which clients make anew for
-//!   each attempt: the parts in their order, each with its headers (name, file name, type) and bytes. All
-//!   else byte for byte: decompress further out, as no two compressions need be the same.
+//! - `Content-Encoding`, `Content-Language`, `Content-Location`, `Content-Range`, and the headers of
+//!   [`compare_headers`](IdempotencyLayer::compare_headers). All values of a header, in their order.
+//! - The body. JSON is compared by its canonical form. Multipart is compared without its boundary, which
+//!   clients create anew for each attempt: the parts in their order, each with its headers (name, file name,
+//!   type) and bytes. Other bodies are compared byte for byte: decompress in an outer layer, because two
+//!   compressions may differ.
 //!
-//! A multipart body whose boundary could be read in more than one way (lines that do not end with CRLF,
-//! a boundary inside a part, none at the end), or that is compressed, is refused with 400 at the first
-//! call: an honest retry could not be told from another request.
+//! A multipart body is refused with 400 at the first call if it is compressed, or if its boundary is
+//! ambiguous (lines that do not end with CRLF, a boundary inside a part, none at the end): a retry could not
+//! be told from a different request.
 //!
 //! # What is recorded
 //!
-//! The status, headers, the whole body and trailers; also of a body whose length is not known before, if
-//! it ends [in time](IdempotencyLayer::response_timeout). The first answer is the inner service's response as it is, with
-//! its body read; a replay has what is recorded, and `Idempotent-Replayed: true`. What layers further
-//! out add, they add to both.
+//! The status, headers, the whole body and trailers. A body of undeclared length is recorded if it ends
+//! [in time](IdempotencyLayer::response_timeout). The first caller gets the inner service's response, with
+//! its body read into memory; a replay is the recorded response, with `Idempotent-Replayed: true`. Headers
+//! that outer layers add are added to both.
 //!
-//! All headers are recorded, at most 64 KiB of them, but for:
+//! All headers are recorded, at most 64 KiB of them, except:
 //!
-//! - those of the connection (RFC 9110, section 7.6.1), which nobody can have recorded: `Connection` and
-//!   what it names, `Content-Length` (but for `HEAD`), `HTTP2-Settings`, `Keep-Alive`, `Proxy-Authenticate`,
+//! - those of the connection (RFC 9110, section 7.6.1), which can never be recorded: `Connection` and the
+//!   headers it names, `Content-Length` (except for `HEAD`), `HTTP2-Settings`, `Keep-Alive`, `Proxy-Authenticate`,
 //!   `Proxy-Authentication-Info`, `Proxy-Connection`, `TE`, `Transfer-Encoding`, `Upgrade`, `Via`, and the
 //!   layer's own `Idempotent-Replayed`;
 //! - those of the moment: `Age`, `Alt-Svc`, `Cache-Status`, `CF-Ray`, `Date`, `Server`, `Server-Timing`,
 //!   `Traceparent`, `Traceresponse`, `Tracestate`, `X-Amz-Cf-Id`, `X-Amz-Id-2`, `X-Cache`,
 //!   `X-Cloud-Trace-Context`, `X-Process-Time`, `X-Response-Time`, `X-Runtime`, `X-Served-By`, `X-Timer`,
-//!   `X-Trace`, and names with one of these in them: `correlation-id`, `quota`, `rate-limit`, `ratelimit`,
+//!   `X-Trace`, and names that contain one of these: `correlation-id`, `quota`, `rate-limit`, `ratelimit`,
 //!   `request-id`, `requestid`, `span-id`, `trace-id`, `x-b3-`;
-//! - those that hold secrets: names with `api-key` in them, or with one of these words between their
+//! - those that hold secrets: names that contain `api-key`, or have one of these words between their
 //!   hyphens: `apikey`, `auth`, `authentication`, `authorization`, `cookie`, `cookie2`, `csrf`, `jwt`, `nonce`,
-//!   `passwd`, `password`, `secret`, `session`, `sessionid`, `token`, `tokens`, `xsrf`. So is `Set-Cookie`. A
-//!   session that is lost is made anew; one at rest in a table, shown again to whoever has the key,
-//!   cannot be taken back.
+//!   `passwd`, `password`, `secret`, `session`, `sessionid`, `token`, `tokens`, `xsrf`. `Set-Cookie` is one of
+//!   them. A lost session can be created again, but a session that is stored in a table, and returned to
+//!   everyone who has the key, cannot be revoked.
 //!
 //! [`record_headers`](IdempotencyLayer::record_headers), [`omit_headers`](IdempotencyLayer::omit_headers) and
-//! [`headers`](IdempotencyLayer::headers) say otherwise. A `CorsLayer` belongs further out, where it also reaches
-//! refusals: one inside is replayed with the origin of the first request.
+//! [`headers`](IdempotencyLayer::headers) change this. Use a `CorsLayer` as an outer layer, where it also covers
+//! refusals: an inner one is replayed with the origin of the first request.
 //!
 //! # Responses that cannot be recorded
 //!
-//! One that does not end in time (server-sent events), one over the limit, one that breaks off, an upgraded
-//! connection, one with a `Content-Encoding` (compress further out). The inner service is not asked for
-//! the last two: its request has no `Upgrade`, and `Accept-Encoding: identity`. Nothing is ever cut: the
-//! client is told `response-not-storable`, and because the effect has happened and its answer is not
-//! recorded, the key's outcome is *unknown* until somebody [reconciles](idem_runtime::lease) it.
+//! A response cannot be recorded if it does not end in time (server-sent events), is over the limit, breaks
+//! off, upgrades the connection, or has a `Content-Encoding` (compress in an outer layer). To avoid the last
+//! two, the inner service gets a request without `Upgrade`, and with `Accept-Encoding: identity`. A response
+//! is never truncated: the client gets `response-not-storable`. Because the effect has happened but its
+//! response is not recorded, the key's outcome is *unknown* until it is [settled by hand](idem_runtime::lease).
 //!
-//! # Responses that leave it open
+//! # Responses that leave the outcome open
 //!
-//! A 502, a 504 or any other 5xx, or a 408, does not say whether the effect happened; nor does an error
-//! of the inner service in place of a response. What that means is the operation's to say, as it is of a
-//! lapse: under [`OnLapse::Retry`](idem_runtime::policy::OnLapse::Retry) the key is released and a retry runs the service again, under
-//! [`OnLapse::Unknown`](idem_runtime::policy::OnLapse::Unknown) the outcome is unknown and waits for reconciliation.
+//! A 502, a 504 or any other 5xx, or a 408, does not say whether the effect happened. Neither does an error
+//! that the inner service returns in place of a response. The operation decides, as it does for a lapsed
+//! lease: under [`OnLapse::Retry`](idem_runtime::policy::OnLapse::Retry) the key is released and a retry runs the service again, under
+//! [`OnLapse::Unknown`](idem_runtime::policy::OnLapse::Unknown) the outcome is unknown and must be settled by hand.
 //!
 //! # Order of layers
 //!
-//! Inside authentication and authorisation, which must be asked for a replay too, and outside what
-//! must happen once. Extractors of the inner handlers do not run on a replay; what they would refuse,
-//! [`authorize_replay`](IdempotencyLayer::authorize_replay) must.
+//! Put the layer inside authentication and authorisation, which must check replays too, and outside
+//! everything that must happen once. Extractors of the inner handlers do not run on a replay: repeat their
+//! checks in [`authorize_replay`](IdempotencyLayer::authorize_replay).
 //!
 //! Add it to axum's method routers: `post(charge).route_layer(layer)`. `Router::layer` and
-//! `Router::route_layer` put it around the 405 of each route too (and the former around the router's 404):
-//! there a request without a key is asked for one before the router can say that it does not serve the
+//! `Router::route_layer` also wrap the 405 of each route (and the former the router's 404): a request
+//! without a key is then refused for its missing key before the router can say that it does not serve the
 //! method.
 
 mod body;
@@ -112,10 +113,10 @@ pub use self::keep::Keep;
 use self::options::{LayerOptions, Runs};
 pub use self::service::IdempotencyService;
 
-/// The most that a request's or a response's body may have, unless the layer says otherwise: 1 MiB.
+/// The default limit of a request's or a response's body: 1 MiB.
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
-/// In which time a response's body must end, unless the layer says otherwise: 30 seconds.
+/// The default time in which a response's body must end: 30 seconds.
 pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Replays whole responses. See [the module](self).
@@ -133,7 +134,7 @@ pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 ///     Operation::new("relay", "http").lease(Duration::from_secs(60), OnLapse::Unknown);
 ///
 /// let layer = IdempotencyLayer::new(pool, RELAY)
-///     // Whose request it is, as your authentication left it.
+///     // The scope that your authentication set.
 ///     .scope(|request| request.extensions.get::<Scope>().cloned())
 ///     .response_limit(64 * 1024);
 /// // Stands for a handler that charges a card at another service.
@@ -142,7 +143,7 @@ pub const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// ```
 pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<LayerOptions<DB>>);
 
-/// A layer that does not know yet whose keys it reads: [`scope`](Self::scope) it, or make it
+/// A layer that has no scope yet: call [`scope`](Self::scope) or
 /// [`global`](Self::global).
 ///
 /// ```compile_fail
@@ -151,17 +152,17 @@ pub struct IdempotencyLayer<DB: LeaseBackend>(Arc<LayerOptions<DB>>);
 /// # const MINUTE: Duration = Duration::from_secs(60);
 /// # fn app(pool: sqlx::SqlitePool, router: axum::Router) -> axum::Router {
 /// const RELAY: LeasedOperation = Operation::new("relay", "http").lease(MINUTE, OnLapse::Retry);
-/// router.route_layer(IdempotencyLayer::new(pool, RELAY)) // whose keys?
+/// router.route_layer(IdempotencyLayer::new(pool, RELAY)) // no scope
 /// # }
 /// ```
-#[must_use = "say whose the keys are: `.scope(..)` or `.global()`"]
+#[must_use = "set the scope of the keys: `.scope(..)` or `.global()`"]
 pub struct Unscoped<DB: LeaseBackend> {
     pool: Pool<DB>,
     operation: LeasedOperation,
 }
 
 impl<DB: LeaseBackend> IdempotencyLayer<DB> {
-    /// A layer that keeps its records through `pool`, under `operation`'s namespace, retention and
+    /// Creates a layer that stores its records through `pool`, under `operation`'s namespace, retention and
     /// lease. An operation without a lease does not compile:
     ///
     /// ```compile_fail,E0308
@@ -171,33 +172,33 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
     /// IdempotencyLayer::new(pool, Operation::new("relay", "http"));
     /// # }
     /// ```
-    #[expect(clippy::new_ret_no_self, reason = "without a scope it is no layer yet")]
+    #[expect(clippy::new_ret_no_self, reason = "it is no layer without a scope")]
     pub fn new(pool: Pool<DB>, operation: LeasedOperation) -> Unscoped<DB> {
         Unscoped { pool, operation }
     }
 
-    /// The methods that are asked for a key; `POST` and `PATCH` by default. HTTP itself makes `PUT`
-    /// and `DELETE` idempotent (RFC 9110, section 9.2.2). With `GET` comes `HEAD`.
+    /// Sets the methods that require a key; `POST` and `PATCH` by default. HTTP itself defines `PUT`
+    /// and `DELETE` as idempotent (RFC 9110, section 9.2.2). `GET` includes `HEAD`.
     #[must_use]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.with(|options| options.methods = methods.into_iter().collect())
     }
 
-    /// Lets requests without a key pass, unprotected. One that has a key under a name that is not read
-    /// here (`X-Idempotency-Key` under [`Syntax::Strict`](super::Syntax::Strict)) is refused.
+    /// Lets requests without a key pass, unprotected. A request with a key under a name that is not read
+    /// (`X-Idempotency-Key` under [`Syntax::Strict`](super::Syntax::Strict)) is refused.
     #[must_use]
     pub fn optional_key(self) -> Self {
         self.with(|options| options.requires_key = false)
     }
 
-    /// Compares these headers of a request too, with all their values. They are kept in the record, as
-    /// the rest of the request is: name none that holds a secret.
+    /// Compares these headers of a request too, with all their values. They are stored in the record, like
+    /// the rest of the request: do not name a header that holds a secret.
     #[must_use]
     pub fn compare_headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
         self.with(|options| options.compared.extend(headers))
     }
 
-    /// Records these headers of a response, and no others, in place of [the rule](self#what-is-recorded).
+    /// Records only these headers of a response, instead of those of [the default rule](self#what-is-recorded).
     #[must_use]
     pub fn headers(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
         self.with(|options| options.recorded.only = Some(headers.into_iter().collect()))
@@ -215,17 +216,17 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|options| options.recorded.without.extend(headers))
     }
 
-    /// What becomes of a response, by its status. By default:
+    /// Sets how a response is treated, by its status. The default:
     ///
     /// | status | under `OnLapse::Unknown` | under `OnLapse::Retry` |
     /// |---|---|---|
     /// | 2xx, 303 | recorded | recorded |
     /// | 101 | unknown: it cannot be recorded | unknown |
-    /// | 5xx, 408 | unknown: it may have happened | released |
+    /// | 5xx, 408 | unknown: the effect may have happened | released |
     /// | any other | released | released |
     ///
-    /// A service that shows by 302 where it has put what it made, or that answers 503 only where it did
-    /// nothing, says so here.
+    /// Change it for a service that points to a created resource by 302, or that answers 503 only if it has
+    /// done nothing.
     ///
     /// ```
     /// # fn layer(layer: idem_axum::IdempotencyLayer<sqlx::Sqlite>)
@@ -244,8 +245,8 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|options| options.keep = Some(keep))
     }
 
-    /// Asked before a recorded response is shown: whether this request may see it. `false` is
-    /// answered 403.
+    /// Decides before a replay whether this request may see the recorded response. If it returns `false`,
+    /// the request gets 403.
     #[must_use]
     pub fn authorize_replay(
         self,
@@ -254,29 +255,29 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|options| options.may_replay = Some(Arc::new(may_replay)))
     }
 
-    /// The longest body of a request, in bytes; longer ones are refused with 413.
+    /// Sets the limit of a request's body, in bytes; longer ones are refused with 413.
     #[must_use]
     pub fn request_limit(self, bytes: usize) -> Self {
         self.with(|options| options.request_limit = bytes)
     }
 
-    /// The longest body of a response that is recorded, in bytes.
+    /// Sets the limit of a recorded response's body, in bytes.
     #[must_use]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.with(|options| options.response_limit = bytes)
     }
 
-    /// The time in which the body of a response that is recorded must end, once its head is there. The
-    /// lease is kept meanwhile.
+    /// Sets the time in which the body of a recorded response must end after its headers. The lease is
+    /// extended meanwhile.
     #[must_use]
     pub fn response_timeout(self, time: Duration) -> Self {
         self.with(|options| options.response_timeout = time)
     }
 
-    /// Lets at most `runs` requests of this layer be under way at once; there is no limit by default.
+    /// Lets at most `runs` requests of this layer run at once; there is no limit by default.
     ///
-    /// A run counts until it has ended, also when its client has hung up: a limit further out
-    /// (`tower::limit`) loses sight of it then. A request over the limit is refused with 503 and
+    /// A run counts until it has ended, even if its client has disconnected; an outer limit
+    /// (`tower::limit`) stops counting it then. A request over the limit is refused with 503 and
     /// `Retry-After` before it claims its key.
     #[must_use]
     pub fn max_concurrent(self, runs: usize) -> Self {
@@ -292,8 +293,8 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
 }
 
 impl<DB: LeaseBackend> Unscoped<DB> {
-    /// Whose a request's key is: a tenant or a principal, as authentication left it. `None` is
-    /// refused.
+    /// Sets the function that returns the scope of a request's key: the tenant or principal that
+    /// authentication set. If it returns `None`, the request is refused.
     pub fn scope(
         self,
         scope: impl Fn(&Parts) -> Option<Scope> + Send + Sync + 'static,
@@ -305,8 +306,8 @@ impl<DB: LeaseBackend> Unscoped<DB> {
         )))
     }
 
-    /// One scope for all requests to a host: whoever sends a key means the same effect, and may see its
-    /// response. The same key at another host is a mismatch.
+    /// Uses one scope for all requests to a host: all callers who send a key mean the same effect, and may see
+    /// its response. The same key at another host is a mismatch.
     pub fn global(self) -> IdempotencyLayer<DB> {
         self.scope(|_| Some(Scope::GLOBAL))
     }
@@ -320,7 +321,7 @@ impl<DB: LeaseBackend, S> Layer<S> for IdempotencyLayer<DB> {
     }
 }
 
-// Derived, these would ask for a database that is `Clone` or `Debug` itself.
+// Derived implementations would require `Clone` and `Debug` of the database.
 
 impl<DB: LeaseBackend> Clone for IdempotencyLayer<DB> {
     fn clone(&self) -> Self {

@@ -1,24 +1,24 @@
 //! Multipart bodies (RFC 2046, section 5.1), compared without their boundary.
 //!
-//! A client makes a new boundary for each attempt. What remains if the boundary is taken out is
-//! compared: the parts in their order, each with its headers (name, file name, type) and its bytes, and
-//! what stands before the first and after the last of them.
+//! A client creates a new boundary for each attempt. The rest is compared: the parts in their order, each
+//! with its headers (name, file name, type) and its bytes, and the text before the first and after the
+//! last part.
 //!
-//! Two bodies must never be one here that the service would read as two. So the boundary may stand
-//! nowhere but between parts, in full lines that end with CRLF: a body that a lenient reader could
-//! divide in another place is refused.
+//! Two bodies that a service would parse differently must never compare as equal. Therefore the boundary
+//! may occur only between parts, on full lines that end with CRLF. A body that a lenient parser could
+//! split elsewhere is refused.
 
 use sha2::{Digest as _, Sha256};
 
 use super::media_type::{MediaType, is_token, latin_1};
 
-/// Parts within parts within parts; nobody sends more.
+/// The maximum nesting of parts.
 const DEEPEST: usize = 4;
 
 /// Hashes the body without its boundary.
 ///
 /// # Errors
-/// Why that cannot be done, for the client's developer.
+/// Returns the reason if the body cannot be compared, for the client's developer.
 pub(super) fn digest(body: &[u8], boundary: &str) -> Result<[u8; 32], &'static str> {
     nested(body, boundary, DEEPEST)
 }
@@ -49,7 +49,7 @@ fn nested(body: &[u8], boundary: &str, depth: usize) -> Result<[u8; 32], &'stati
     Ok(hash.0.finalize().into())
 }
 
-/// A hash of pieces, each with its length before it, so that no byte can move from one into the next.
+/// Hashes pieces, each preceded by its length, so that no byte can move from one piece into the next.
 struct Framed(Sha256);
 
 impl Framed {
@@ -63,7 +63,7 @@ impl Framed {
     }
 }
 
-/// A body, divided.
+/// A body, split into its parts.
 struct Multipart<'b> {
     preamble: &'b [u8],
     parts: Vec<&'b [u8]>,
@@ -93,7 +93,7 @@ impl<'b> Multipart<'b> {
         let mut rest = &body[first + delimiter.len()..];
         let mut end = first + delimiter.len();
         for next in found {
-            // Boundaries that overlap, and one that is followed by more than white space.
+            // Overlapping boundaries, and a boundary followed by more than white space.
             let line_end = after_padding(rest).strip_prefix(b"\r\n").ok_or(INSIDE)?;
             let start = end + (rest.len() - line_end.len());
             let part = body.get(start..next).ok_or(INSIDE)?;
@@ -119,10 +119,10 @@ fn after_padding(line: &[u8]) -> &[u8] {
     &line[end.unwrap_or(line.len())..]
 }
 
-/// A part's headers, in the order of their names, and its content.
+/// The headers of a part, sorted by name, and its content.
 struct Headers<'b> {
     fields: Vec<(String, String)>,
-    /// Of the parts that the content has itself.
+    /// The boundary of nested parts.
     boundary: Option<String>,
     content: &'b [u8],
 }
@@ -145,7 +145,7 @@ impl<'b> Headers<'b> {
             let colon = line.iter().position(|&byte| byte == b':');
             let (name, value) = line.split_at(colon.ok_or(UNREADABLE)?);
             let value = value[1..].trim_ascii();
-            // A folded line begins with white space; a bare CR or LF is a line's end to some.
+            // A folded line begins with white space; some parsers take a bare CR or LF for the end of a line.
             if name.is_empty() || !name.iter().copied().all(is_token) {
                 return Err(UNREADABLE);
             }
@@ -156,7 +156,7 @@ impl<'b> Headers<'b> {
             let value = match MediaType::parse(value) {
                 Some(mut media_type) if name == "content-type" && media_type.is_multipart() => {
                     let boundary = media_type.take_boundary();
-                    // Two of them, or none: nobody knows how it is divided.
+                    // Several of them, or none: it is ambiguous how the body is split.
                     if boundary.is_none() || headers.boundary.is_some() {
                         return Err(UNREADABLE);
                     }

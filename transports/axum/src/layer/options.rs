@@ -1,4 +1,4 @@
-//! What a layer is told, in one place that its services share.
+//! The options of a layer, shared by its services.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ pub(super) struct LayerOptions<DB: LeaseBackend> {
     pub(super) may_replay: Option<Arc<MayReplay>>,
     pub(super) methods: HashSet<Method>,
     pub(super) requires_key: bool,
-    /// Request headers that are compared besides.
+    /// Request headers that are compared in addition.
     pub(super) compared: HashSet<HeaderName>,
     pub(super) recorded: RecordedHeaders,
-    /// The user's own, in place of the default.
+    /// The user's function, which replaces the default.
     pub(super) keep: Option<fn(StatusCode) -> Keep>,
     pub(super) request_limit: usize,
     pub(super) response_limit: usize,
@@ -37,7 +37,7 @@ pub(super) struct LayerOptions<DB: LeaseBackend> {
     pub(super) runs: Option<Runs>,
 }
 
-/// How many runs of the inner service there may be at once.
+/// The maximum of concurrent runs of the inner service.
 #[derive(Clone)]
 pub(super) struct Runs {
     limit: usize,
@@ -73,13 +73,13 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
         }
     }
 
-    /// Returns whether a method is asked for a key. A router serves `HEAD` by the handler of `GET`.
+    /// Returns whether the method requires a key. A router serves `HEAD` by the handler of `GET`.
     pub(super) fn protects(&self, method: &Method) -> bool {
         self.methods.contains(method)
             || (*method == Method::HEAD && self.methods.contains(&Method::GET))
     }
 
-    /// The right to one more run, where there is a limit.
+    /// Returns a permit for one more run if there is a limit.
     pub(super) fn enter(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
         let Some(Runs { limit, free }) = &self.runs else {
             return Ok(None);
@@ -99,7 +99,7 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
     }
 }
 
-// Derived, this would ask for a database that is `Clone` itself.
+// A derived implementation would require `Clone` of the database.
 impl<DB: LeaseBackend> Clone for LayerOptions<DB> {
     fn clone(&self) -> Self {
         Self {

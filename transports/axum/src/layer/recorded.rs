@@ -1,4 +1,4 @@
-//! Which of a response's headers are recorded.
+//! Decides which headers of a response are recorded.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use http::header::{CONNECTION, HeaderMap, HeaderName};
 
 use super::media_type::latin_1;
 
-/// What the headers of a record may have together, names and values, in bytes.
+/// The maximum total length of the recorded headers, names and values, in bytes.
 pub(super) const HEADERS_LIMIT: usize = 64 * 1024;
 
-/// Headers of one connection, whose sender sets them anew (RFC 9110, section 7.6.1), and the layer's
-/// own. Nobody can have them recorded.
+/// Headers of one connection, which each sender sets itself (RFC 9110, section 7.6.1), and the layer's
+/// own. They can never be recorded.
 const CONNECTIONS: [&str; 12] = [
     "connection",
     "content-length",
@@ -26,7 +26,7 @@ const CONNECTIONS: [&str; 12] = [
     "via",
 ];
 
-/// Headers that say when, where or for which request a response was made, not what it is.
+/// Headers that describe when, where or for which request a response was made.
 const OF_THE_MOMENT: [&str; 20] = [
     "age",
     "alt-svc",
@@ -50,7 +50,7 @@ const OF_THE_MOMENT: [&str; 20] = [
     "x-trace",
 ];
 
-/// The same where a name has this in it: identifiers of one request, and quotas.
+/// Such headers by a part of their name: identifiers of one request, and quotas.
 const PARTS_OF_THE_MOMENT: [&str; 9] = [
     "correlation-id",
     "quota",
@@ -63,8 +63,8 @@ const PARTS_OF_THE_MOMENT: [&str; 9] = [
     "x-b3-",
 ];
 
-/// Headers that give the client a secret, or a part in a session, where a name has one of these
-/// words. `Set-Cookie` is one of them.
+/// Headers that give the client a secret or a session, by a word of their name. `Set-Cookie` is one of
+/// them.
 const SECRET_WORDS: [&str; 17] = [
     "apikey",
     "auth",
@@ -85,18 +85,18 @@ const SECRET_WORDS: [&str; 17] = [
     "xsrf",
 ];
 
-/// The rule, and what the layer says otherwise.
+/// The default rule, and the changes that the layer makes to it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecordedHeaders {
-    /// These in place of the rule.
+    /// These headers replace those of the rule.
     pub(super) only: Option<HashSet<HeaderName>>,
-    /// These besides.
+    /// These are recorded in addition.
     pub(super) with: HashSet<HeaderName>,
-    /// These never.
+    /// These are never recorded.
     pub(super) without: HashSet<HeaderName>,
 }
 
-/// A header or trailer of a record. Values byte by byte, each byte as the character of its number.
+/// A recorded header or trailer. Each byte of the value is stored as the character with its number.
 pub(super) type StoredField = (String, String);
 
 impl RecordedHeaders {
@@ -111,8 +111,8 @@ impl RecordedHeaders {
             }
     }
 
-    /// Takes those that are recorded out of a response's headers, or trailers; `None` where they are
-    /// longer than [`HEADERS_LIMIT`].
+    /// Returns the recorded ones of a response's headers or trailers, or `None` if they are longer than
+    /// [`HEADERS_LIMIT`].
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Vec<StoredField>> {
         // `Connection` names further headers of the connection.
         let named: HashSet<String> = headers
@@ -133,7 +133,7 @@ impl RecordedHeaders {
     }
 }
 
-/// The rule: all headers but those above.
+/// The default rule: all headers except those above.
 fn belongs_to_the_result(name: &str) -> bool {
     let of_the_moment =
         OF_THE_MOMENT.contains(&name) || PARTS_OF_THE_MOMENT.iter().any(|part| name.contains(part));

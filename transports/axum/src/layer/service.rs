@@ -1,4 +1,4 @@
-//! The service: read, claim, serve, record.
+//! The service of the layer: reads the request, claims the key, runs the inner service, records the response.
 
 use std::mem;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use super::stored::Stored;
 use super::subject::{Besides, Subject};
 use crate::header::{self, Syntax};
 
-/// The service that [`IdempotencyLayer`](super::IdempotencyLayer) makes.
+/// The service of [`IdempotencyLayer`](super::IdempotencyLayer).
 pub struct IdempotencyService<DB: LeaseBackend, S> {
     inner: S,
     options: Arc<LayerOptions<DB>>,
@@ -64,7 +64,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The one that was asked whether it is ready serves; its clone was not.
+        // Call the instance that `poll_ready` was called on; its clone is not ready.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
         Box::pin(serve(ready, Arc::clone(&self.options), request))
@@ -74,11 +74,11 @@ where
 /// How a run ends without a recorded response.
 enum Ended<E> {
     Refused(Error),
-    /// The service's own response, which is not recorded.
+    /// The service's response, which is not recorded by its status.
     Passed(Box<Response>),
-    /// The service's response, which ought to be recorded and cannot be.
+    /// The service's response, which should be recorded but cannot be.
     Unstorable(Unstorable),
-    /// The service's own error.
+    /// The service's error.
     Inner(E),
 }
 
@@ -166,24 +166,24 @@ where
     })
 }
 
-/// A refusal before the call begins, told in an event as those of a call are.
+/// Returns a refusal before the call begins, and emits its event.
 fn refused(operation: LeasedOperation, refusal: Error) -> Response {
     emit_refused(operation, &refusal);
     refusal.into_response()
 }
 
-/// The response as the inner service made it. A record has less: headers of the moment, extensions.
+/// The inner service's response. A record holds less: no headers of the moment, no extensions.
 fn first_answer(mut first: oneshot::Receiver<Response>) -> Option<Response> {
     first.try_recv().ok()
 }
 
-/// What a client may ask of a connection, and what it can decode, is nothing that a record can keep.
+/// Removes the request's headers about upgrades and encodings, whose effects cannot be recorded.
 fn ask_for_what_can_be_recorded(headers: &mut HeaderMap) {
     headers.remove(UPGRADE);
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }
 
-/// The body of the leased run: the inner service, and what becomes of its response.
+/// The body of the leased run: calls the inner service and decides how its response is treated.
 async fn run<DB, S>(
     mut inner: S,
     options: Arc<LayerOptions<DB>>,
@@ -202,7 +202,7 @@ where
     let response = match inner.call(request).await {
         Ok(response) => response.into_response(),
         Err(error) => {
-            // It does not say what it did, and the operation says what that means.
+            // An error does not say whether the effect happened; the operation decides.
             if Keep::in_doubt(on_lapse) == Keep::Unknown {
                 attempt.outcome_unknown();
             }
@@ -219,12 +219,12 @@ where
             let limits = options.response_limits();
             match Stored::of(response, is_head, &options.recorded, limits).await {
                 Ok((stored, response)) => {
-                    // Whoever waited for it may be gone.
+                    // The receiver may be gone.
                     let _ = answer.send(response);
                     Ok(stored)
                 }
                 Err(why) => {
-                    // The effect has happened, and a retry must not repeat it.
+                    // The effect has happened, so a retry must not repeat it.
                     attempt.outcome_unknown();
                     Err(Ended::Unstorable(why))
                 }
@@ -277,7 +277,7 @@ fn not_storable(why: Unstorable) -> Problem {
         "The response cannot be recorded",
         StatusCode::INTERNAL_SERVER_ERROR,
         format!(
-            "{}; what it did stands, and is not repeated under this key: send no other key before it is known what it did",
+            "{}; its effect has happened and is not repeated under this key: send no other key before its outcome is settled",
             why.detail()
         ),
     )
@@ -288,6 +288,6 @@ fn not_shown() -> Problem {
         "replay-forbidden",
         "The recorded response is not for this request",
         StatusCode::FORBIDDEN,
-        "the request with this Idempotency-Key was served before, and may no longer be shown its response".to_owned(),
+        "the request with this Idempotency-Key was served before, but its response may not be shown to this request".to_owned(),
     )
 }

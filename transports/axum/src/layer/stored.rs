@@ -1,4 +1,4 @@
-//! A response as it is recorded.
+//! The recorded form of a response.
 
 use axum_core::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -20,12 +20,12 @@ pub(super) struct Stored {
     body: StoredBody,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trailers: Option<Vec<StoredField>>,
-    /// What a policy further out edits a refusal by: it does so on the replay too.
+    /// The data by which an outer policy edits a refusal: it edits the replay too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
 
-/// Text as it is, for those who read records.
+/// Text is stored as text, so that people can read the record.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredBody {
@@ -34,8 +34,8 @@ enum StoredBody {
 }
 
 impl Stored {
-    /// Reads a response to its end. Returns what is recorded of it, and the response itself, which is
-    /// the first answer: it is as it was but for its body, which is whole now.
+    /// Reads a response to its end. Returns the recorded form, and the response for the first caller: it is
+    /// unchanged, except that its body is now in memory.
     pub(super) async fn of(
         response: Response,
         is_head: bool,
@@ -48,7 +48,7 @@ impl Stored {
             .of(&parts.headers)
             .ok_or(Unstorable::HeadersTooLong)?;
         if is_head && let Some(length) = parts.headers.get(CONTENT_LENGTH) {
-            // Here it is no matter of the connection, but all that is said of a body.
+            // In the record the length does not describe the connection: it is all that is known of a body.
             headers.push((
                 CONTENT_LENGTH.as_str().to_owned(),
                 latin_1(length.as_bytes()),
@@ -71,7 +71,7 @@ impl Stored {
         Ok((stored, Response::from_parts(parts, whole.into_body())))
     }
 
-    /// The response again; `None` if the record holds what no response can.
+    /// Rebuilds the response. Returns `None` if the record is not a valid response.
     fn restore(self) -> Option<Response> {
         let data = match self.body {
             StoredBody::Text(text) => Data::from(text),
@@ -91,7 +91,7 @@ impl Stored {
     }
 }
 
-/// The fields as headers again.
+/// Converts the fields to headers.
 fn map(fields: Vec<StoredField>) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {

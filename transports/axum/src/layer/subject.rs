@@ -1,4 +1,4 @@
-//! What of an HTTP request is compared on a retry.
+//! The parts of an HTTP request that are compared on a retry.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use super::media_type::{MediaType, latin_1};
 use super::multipart;
 
-/// Headers that say what the body is (RFC 9110, section 8); `Content-Type` is compared as parsed.
+/// Headers that describe the body (RFC 9110, section 8); `Content-Type` is compared as parsed.
 const OF_THE_BODY: [HeaderName; 4] = [
     CONTENT_ENCODING,
     CONTENT_LANGUAGE,
@@ -25,16 +25,16 @@ const OF_THE_BODY: [HeaderName; 4] = [
     CONTENT_RANGE,
 ];
 
-/// What is compared beside method, path, query, content type and body.
+/// The parts that are compared in addition to method, path, query, content type and body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Besides<'r> {
-    /// The host: where the hosts of a service share their keys.
+    /// The host, if the hosts of a service share their keys.
     pub(super) authority: bool,
-    /// The layer's own.
+    /// The headers that the layer compares.
     pub(super) headers: &'r HashSet<HeaderName>,
 }
 
-/// A request, as it is compared.
+/// The compared form of a request.
 #[derive(Serialize)]
 pub(super) struct Subject<'r> {
     method: &'r str,
@@ -45,15 +45,15 @@ pub(super) struct Subject<'r> {
     headers: BTreeMap<&'r str, Vec<String>>,
     /// The canonical text of a JSON body.
     json: Option<String>,
-    /// Of a multipart body without its boundary, lower-case hex.
+    /// The hash of a multipart body without its boundary, lower-case hex.
     multipart: Option<String>,
-    /// Of any other body, lower-case hex.
+    /// The hash of any other body, lower-case hex.
     sha256: Option<String>,
 }
 
 impl<'r> Subject<'r> {
     /// # Errors
-    /// Why a multipart body cannot be compared without its boundary.
+    /// Returns the reason if a multipart body cannot be compared without its boundary.
     pub(super) fn of(
         parts: &'r Parts,
         body: &[u8],
@@ -90,7 +90,7 @@ impl<'r> Subject<'r> {
         if let Some(media_type) = media_type {
             subject.read_as(media_type, body, is_encoded)?;
         } else {
-            // None, several, or what is no media type, as they are.
+            // No value, several, or an invalid media type: compare the values as they are.
             let types = types.iter().map(|value| latin_1(value.as_bytes()));
             subject.content_type = types.collect();
         }
@@ -114,7 +114,7 @@ impl<'r> Subject<'r> {
             let boundary = boundary.ok_or("its Content-Type has no boundary")?;
             self.multipart = Some(lower_hex(&multipart::digest(body, &boundary)?));
         } else if media_type.is_json() && !is_encoded {
-            // What says that it is JSON and is not is compared as it is: the service may refuse it.
+            // Invalid JSON is compared byte for byte: the service may refuse it.
             let text = canonical_text(body).ok();
             self.json = text.and_then(|text| String::from_utf8(text).ok());
         }
@@ -123,17 +123,17 @@ impl<'r> Subject<'r> {
     }
 }
 
-/// Two digits a byte.
+/// Returns two hexadecimal digits for each byte.
 fn lower_hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // Nothing of a `String` can fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// Whom the request is sent to, in lower case: the URI's authority (HTTP/2), or `Host`.
+/// Returns the host of the request in lower case: the URI's authority (HTTP/2), or `Host`.
 fn authority(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let authority = uri
         .authority()
@@ -142,8 +142,8 @@ fn authority(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     authority.map(|authority| authority.to_ascii_lowercase())
 }
 
-/// All values of a header, in their order; `None` if it has none. Several lines are one list, whose
-/// members a comma divides (RFC 9110, section 5.3): proxies join them.
+/// Returns all values of a header in their order, or `None` if it has none. Several lines are one list
+/// separated by commas (RFC 9110, section 5.3), because proxies join them.
 fn values(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<String>> {
     let mut values = Vec::new();
     for line in headers.get_all(name) {

@@ -1,4 +1,4 @@
-//! What a whole document shares.
+//! The parts that all operations of a document share.
 
 use idem_runtime::http::Problem;
 use utoipa::PartialSchema as _;
@@ -9,7 +9,7 @@ use super::problem::ProblemSchema;
 use super::{parameter, responses};
 use crate::options::PolicyOptions;
 
-/// Edits each operation, and makes components of what they share.
+/// Edits each operation, and turns shared parts into components.
 pub(super) fn edit(document: &mut OpenApi, options: &PolicyOptions) {
     let components = document.components.get_or_insert_with(Components::new);
     for item in document.paths.paths.values_mut() {
@@ -47,7 +47,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     methods.into_iter().flatten().chain(others)
 }
 
-/// Makes references of the problems that the operation's responses hold.
+/// Replaces the problems of the operation's responses by references.
 fn share_problem(operation: &mut Operation, components: &mut Components) {
     let problem = ProblemSchema::schema();
     for response in operation.responses.responses.values_mut() {
@@ -64,7 +64,7 @@ fn share_problem(operation: &mut Operation, components: &mut Components) {
     }
 }
 
-/// The component's name; another where the document has a `Problem` of its own.
+/// Returns the component's name, which differs if the document has its own `Problem`.
 fn component(components: &mut Components) -> &'static str {
     let problem = ProblemSchema::schema();
     let names = ["Problem", "IdempotencyProblem"];

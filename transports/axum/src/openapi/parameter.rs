@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "A token of the client's for one intended effect, a St
 
 const EXAMPLE: &str = "\"8e03978e-40d5-43e8-bc93-6894a57f9324\"";
 
-/// The whole parameter.
+/// Returns the whole parameter.
 pub(super) fn inline(presence: Presence, retention: Option<Duration>) -> Parameter {
     let mut description = DESCRIPTION.to_owned();
     if let Some(retention) = retention {
@@ -38,14 +38,14 @@ pub(super) fn inline(presence: Presence, retention: Option<Duration>) -> Paramet
         .build()
 }
 
-/// No lengths: they are the key's, and the value has quotes and parameters besides.
+/// Returns the schema, without lengths: they limit the key, and the value adds quotes and parameters.
 fn schema(syntax: Syntax) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some(syntax.pattern()))
 }
 
-/// Makes a reference of the parameter, if it is the header, and sees to its component. Returns whether
+/// Replaces the parameter by a reference if it is the header, and adds its component. Returns whether
 /// it is the header.
 pub(super) fn share(
     parameter: &mut RefOr<Parameter>,

@@ -4,8 +4,8 @@ use utoipa::ToSchema;
 
 /// The schema of a [`Problem`](crate::Problem), the component `Problem` of a document: `body = ProblemSchema` in
 /// `#[utoipa::path(..)]` says that a response is one.
-// No crate can implement utoipa's trait for another's type, so the members stand here once more; a test
-// compares them.
+// utoipa's trait cannot be implemented for another crate's type, so the members are repeated here; a
+// test compares them.
 #[derive(Debug, ToSchema)]
 #[schema(
     as = Problem,

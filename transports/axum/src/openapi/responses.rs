@@ -1,4 +1,4 @@
-//! What a request with a key may be answered, by status.
+//! The responses to a request with a key, by status.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use utoipa::openapi::{ContentBuilder, RefOr, Response};
 use super::problem::ProblemSchema;
 use crate::options::{InFlightAnswer, PolicyOptions};
 
-/// What a client is documented of some codes of the same status.
+/// The documentation of several codes with the same status.
 struct Refusal {
     codes: &'static [&'static str],
     says: &'static str,
-    /// Whether it says when to try again.
+    /// Whether the responses have `Retry-After`.
     later: bool,
     of_the_layer: bool,
 }
@@ -83,7 +83,7 @@ const fn layer(codes: &'static [&'static str], says: &'static str) -> Refusal {
     }
 }
 
-/// The refusals under these rules.
+/// Returns the refusals under these rules.
 pub(super) fn of(options: &PolicyOptions, with_layer: bool) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status: BTreeMap<String, Response> = BTreeMap::new();
     for refusal in &REFUSALS {
@@ -114,8 +114,8 @@ pub(super) fn of(options: &PolicyOptions, with_layer: bool) -> BTreeMap<String, 
         .collect()
 }
 
-/// The status of a code under these rules. 202 is no refusal, and one that has no key to tell the URL
-/// of stays a conflict.
+/// Returns the status of a code under these rules. 202 is not a refusal. Without a key, its status URL is
+/// unknown, so the code stays a conflict.
 fn status(code: &str, options: &PolicyOptions) -> u16 {
     match (code, options.mismatch, &options.in_flight) {
         ("mismatch", Some(status), _) => status.as_u16(),
@@ -136,7 +136,7 @@ fn empty() -> Response {
         .build()
 }
 
-/// An answer to a request whose key is in flight, with the URL of its status.
+/// Returns the response to a request whose key is in flight, with the URL of its status.
 fn accepted() -> Response {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let body = ObjectBuilder::new()
@@ -159,7 +159,7 @@ fn accepted() -> Response {
         .build()
 }
 
-/// Says of each success that it may be a replay.
+/// Documents for each success that it may be a replay.
 pub(super) fn mark_replays(operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         if let RefOr::T(response) = response
@@ -170,8 +170,8 @@ pub(super) fn mark_replays(operation: &mut Operation) {
     }
 }
 
-/// Puts the refusals under these rules in place of those without any. What the operation says by
-/// itself stays.
+/// Replaces the default refusals by those under these rules. Responses that the operation documents
+/// itself stay.
 pub(super) fn edit(operation: &mut Operation, options: &PolicyOptions) {
     let responses = &mut operation.responses.responses;
     let (plain, whole) = (

@@ -1,6 +1,6 @@
-//! The String of RFC 8941, section 3.3.3, with its parameters; and lists, as proxies make them.
+//! The String of RFC 8941, section 3.3.3, with its parameters, and lists of them as proxies join them.
 
-/// One `escaped` character of a string, or any but a space.
+/// One `escaped` character of a string, or any character except a space.
 macro_rules! byte_class {
     () => {
         r#"(?:[!#-\[\]-~]|\\["\\])"#
@@ -27,7 +27,7 @@ macro_rules! item {
     };
 }
 
-/// A string of 1 to 255 characters, blanks at its ends not counted, and parameters.
+/// A string of 1 to 255 characters, not counting blanks at its ends, and parameters.
 macro_rules! string {
     () => {
         concat!(
@@ -50,16 +50,16 @@ macro_rules! bare {
     };
 }
 
-/// A proxy's join of equal lines is told by a reference to what the first one is.
+/// The back-reference matches equal lines that a proxy joined.
 pub(super) const LENIENT: &str = concat!("^(", bare!(), "|", string!(), r")(?:[ \t]*,[ \t]*\1)*$");
 pub(super) const STRICT: &str = concat!("^", string!(), "$");
 
-/// What the property test makes values of.
+/// The characters from which the property test makes values.
 #[cfg(test)]
 pub(super) const PARTS: [&str; 2] = [bare!(), string!()];
 
-/// The values of a line that a proxy may have made of several: between commas that stand in no
-/// string, without the white space around them, which is not part of a value (RFC 9110, section 5.5).
+/// Splits a line that a proxy may have joined at the commas outside strings. Removes the white space
+/// around the values, which is not part of a value (RFC 9110, section 5.5).
 pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     line.split(move |&byte| {
@@ -75,13 +75,13 @@ pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     .map(<[u8]>::trim_ascii)
 }
 
-/// The text of a string, without its quotes and parameters; `None` of what is no string.
+/// Returns the text of a string without its quotes and parameters, or `None` if it is no string.
 pub(super) fn unquoted(bytes: &[u8]) -> Option<String> {
     let (text, behind) = string(bytes)?;
     are_parameters(behind).then_some(text)
 }
 
-/// A string, and what follows it.
+/// Returns a string and the text after it.
 fn string(bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut rest = bytes.strip_prefix(b"\"")?;
     let mut text = String::new();
@@ -98,7 +98,7 @@ fn string(bytes: &[u8]) -> Option<(String, &[u8])> {
     }
 }
 
-/// Whether this is nothing but parameters (section 3.1.2), or nothing.
+/// Returns whether the text is empty or consists of parameters (section 3.1.2).
 fn are_parameters(mut rest: &[u8]) -> bool {
     while let [b';', behind @ ..] = rest {
         let spaces = prefix(behind, |byte| byte == b' ').len();
@@ -121,7 +121,7 @@ fn are_parameters(mut rest: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// What follows a bare item (section 3.3), if there is one.
+/// Returns the text after a bare item (section 3.3), or `None` if there is none.
 fn item(bytes: &[u8]) -> Option<&[u8]> {
     match bytes {
         [b'"', ..] => string(bytes).map(|(_, behind)| behind),
@@ -142,7 +142,7 @@ fn item(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What follows a number without its sign.
+/// Returns the text after a number without its sign.
 fn number_end(bytes: &[u8]) -> Option<&[u8]> {
     let whole = prefix(bytes, |byte| byte.is_ascii_digit()).len();
     match &bytes[whole..] {
