@@ -35,7 +35,6 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
         let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
         operation.extend(quote_spanned!(mixed=> .wait(#p::seconds(#wait))));
     }
-    // A lease keeps the request in any case, and has no such switch.
     if options.record_request.given_as(true).is_some() {
         operation.extend(quote_spanned!(mixed=> .record_request()));
     }

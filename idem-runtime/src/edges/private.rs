@@ -11,6 +11,7 @@ pub use inventory::submit;
 pub use serde_json::Value;
 
 pub use crate::calls::engine::contract::{Contract, contract, failures, lifts, reads, writes};
+pub use crate::calls::engine::flow::Step::{Again, Done, Run};
 pub use crate::calls::engine::flow::{Claim, Finished, Step, claim, finish, settle, tx};
 pub use crate::calls::engine::request::Request;
 pub use crate::calls::engine::unit::{Unit, unit};

@@ -24,7 +24,7 @@ impl Namespace {
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = name.into();
         match fault(&name) {
-            Some(reason) => Err(Invalid::new(Field::Namespace, reason)),
+            Some(fault) => Err(Invalid::new(Field::Namespace, reason(&fault, &name))),
             None => Ok(Self(Cow::Owned(name))),
         }
     }
@@ -48,19 +48,11 @@ impl Namespace {
     /// const PAYMENTS: Namespace = Namespace::from_static("Payments");
     /// ```
     pub const fn from_static(name: &'static str) -> Self {
-        let bytes = name.as_bytes();
-        assert!(!bytes.is_empty(), "a namespace cannot be empty");
-        assert!(
-            bytes.len() <= NAMESPACE_MAX,
-            "a namespace has at most 64 characters"
-        );
-        let mut at = 0;
-        while at < bytes.len() {
-            assert!(
-                is_allowed(bytes[at]),
-                "a namespace is made of a-z, 0-9, - and _"
-            );
-            at += 1;
+        match fault(name) {
+            None => {}
+            Some(Fault::Empty) => panic!("a namespace cannot be empty"),
+            Some(Fault::Character(_)) => panic!("a namespace is made of a-z, 0-9, - and _"),
+            Some(Fault::TooLong) => panic!("a namespace has at most 64 characters"),
         }
         Self(Cow::Borrowed(name))
     }
@@ -77,26 +69,50 @@ impl fmt::Display for Namespace {
     }
 }
 
-const fn is_allowed(byte: u8) -> bool {
-    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')
+/// The rule that a text breaks.
+enum Fault {
+    Empty,
+    /// The first character that is not allowed, by its position.
+    Character(usize),
+    TooLong,
 }
 
-fn fault(name: &str) -> Option<Reason> {
-    if name.is_empty() {
-        return Some(Reason::Empty);
+/// Returns whether a text is a namespace.
+pub(crate) const fn is_namespace(text: &str) -> bool {
+    fault(text).is_none()
+}
+
+/// Returns the first rule that a text breaks. The characters before a position are allowed ones, so it counts
+/// bytes and characters alike.
+const fn fault(text: &str) -> Option<Fault> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Some(Fault::Empty);
     }
-    let odd = name
-        .chars()
-        .enumerate()
-        .find(|&(_, c)| !u8::try_from(c).is_ok_and(is_allowed));
-    if let Some((index, found)) = odd {
-        let allowed = ALLOWED;
-        return Some(Reason::Character {
-            found,
+    let mut at = 0;
+    while at < bytes.len() {
+        if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') {
+            return Some(Fault::Character(at));
+        }
+        at += 1;
+    }
+    if bytes.len() > NAMESPACE_MAX {
+        return Some(Fault::TooLong);
+    }
+    None
+}
+
+fn reason(fault: &Fault, name: &str) -> Reason {
+    match *fault {
+        Fault::Empty => Reason::Empty,
+        Fault::Character(index) => Reason::Character {
+            found: name[index..].chars().next().unwrap_or_default(),
             index,
-            allowed,
-        });
+            allowed: ALLOWED,
+        },
+        Fault::TooLong => Reason::TooLong {
+            limit: NAMESPACE_MAX,
+            length: name.len(),
+        },
     }
-    let (limit, length) = (NAMESPACE_MAX, name.len());
-    (length > limit).then_some(Reason::TooLong { limit, length })
 }
