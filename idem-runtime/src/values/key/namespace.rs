@@ -23,8 +23,8 @@ impl Namespace {
     /// characters, or contains a character other than `a-z 0-9 - _`.
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = name.into();
-        match fault(&name) {
-            Some(fault) => Err(Invalid::new(Field::Namespace, reason(&fault, &name))),
+        match broken_rule(&name) {
+            Some(broken) => Err(Invalid::new(Field::Namespace, reason(&broken, &name))),
             None => Ok(Self(Cow::Owned(name))),
         }
     }
@@ -48,11 +48,11 @@ impl Namespace {
     /// const PAYMENTS: Namespace = Namespace::from_static("Payments");
     /// ```
     pub const fn from_static(name: &'static str) -> Self {
-        match fault(name) {
+        match broken_rule(name) {
             None => {}
-            Some(Fault::Empty) => panic!("a namespace cannot be empty"),
-            Some(Fault::Character(_)) => panic!("a namespace is made of a-z, 0-9, - and _"),
-            Some(Fault::TooLong) => panic!("a namespace has at most 64 characters"),
+            Some(BrokenRule::Empty) => panic!("a namespace cannot be empty"),
+            Some(BrokenRule::Character(_)) => panic!("a namespace is made of a-z, 0-9, - and _"),
+            Some(BrokenRule::TooLong) => panic!("a namespace has at most 64 characters"),
         }
         Self(Cow::Borrowed(name))
     }
@@ -69,8 +69,8 @@ impl fmt::Display for Namespace {
     }
 }
 
-/// The rule that a text breaks.
-enum Fault {
+/// The rule of a namespace that a text breaks.
+enum BrokenRule {
     Empty,
     /// The first character that is not allowed, by its position.
     Character(usize),
@@ -79,38 +79,38 @@ enum Fault {
 
 /// Returns whether a text is a namespace.
 pub(crate) const fn is_namespace(text: &str) -> bool {
-    fault(text).is_none()
+    broken_rule(text).is_none()
 }
 
 /// Returns the first rule that a text breaks. The characters before a position are allowed ones, so it counts
 /// bytes and characters alike.
-const fn fault(text: &str) -> Option<Fault> {
+const fn broken_rule(text: &str) -> Option<BrokenRule> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
-        return Some(Fault::Empty);
+        return Some(BrokenRule::Empty);
     }
     let mut at = 0;
     while at < bytes.len() {
         if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') {
-            return Some(Fault::Character(at));
+            return Some(BrokenRule::Character(at));
         }
         at += 1;
     }
     if bytes.len() > NAMESPACE_MAX {
-        return Some(Fault::TooLong);
+        return Some(BrokenRule::TooLong);
     }
     None
 }
 
-fn reason(fault: &Fault, name: &str) -> Reason {
-    match *fault {
-        Fault::Empty => Reason::Empty,
-        Fault::Character(index) => Reason::Character {
+fn reason(broken: &BrokenRule, name: &str) -> Reason {
+    match *broken {
+        BrokenRule::Empty => Reason::Empty,
+        BrokenRule::Character(index) => Reason::Character {
             found: name[index..].chars().next().unwrap_or_default(),
             index,
             allowed: ALLOWED,
         },
-        Fault::TooLong => Reason::TooLong {
+        BrokenRule::TooLong => Reason::TooLong {
             limit: NAMESPACE_MAX,
             length: name.len(),
         },
