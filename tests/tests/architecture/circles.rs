@@ -32,10 +32,10 @@ const KNOWN: [(&str, &str); 3] = [
     ),
     (
         "idem-runtime/src/stores/bound.rs",
-        "idem-runtime/src/stores/typed.rs",
+        "idem-runtime/src/stores/typed/mod.rs",
     ),
     (
-        "idem-runtime/src/stores/postgres/fused.rs",
+        "idem-runtime/src/stores/postgres/fused/mod.rs",
         "idem-runtime/src/stores/postgres/unit.rs",
     ),
 ];
