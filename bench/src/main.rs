@@ -40,7 +40,8 @@ fn main() -> ExitCode {
 
 fn bench() -> Result<(), Fault> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let options = Options::read(std::env::args().skip(1), now.as_secs())?;
+    let blocks = BLOCKS.map(|(name, _)| name);
+    let options = Options::read(std::env::args().skip(1), now.as_secs(), &blocks)?;
     if options.measure {
         // By default Linux lets a sleep last 50 µs longer, to wake the processor less often.
         // Threads started from here on inherit this setting. If it may not be changed, slow links

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 495 tokens
+// 486 tokens
 async fn create(
     db: impl ::idem_runtime::handler::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -32,9 +32,9 @@ async fn create(
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => return done,
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => return done,
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: Result<(), E> = async {

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 558 tokens
+// 549 tokens
 async fn create(
     tx: impl crate::renamed::handler::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -34,9 +34,9 @@ async fn create(
     let mut claim = loop {
         match crate::renamed::__private::claim(&mut unit, &mut request, &contract).await
         {
-            crate::renamed::__private::Step::Run(claim) => break claim,
-            crate::renamed::__private::Step::Done(done) => return done,
-            crate::renamed::__private::Step::Again => {}
+            crate::renamed::__private::Run(claim) => break claim,
+            crate::renamed::__private::Done(done) => return done,
+            crate::renamed::__private::Again => {}
         }
     };
     let result: anyhow::Result<Payment> = async {

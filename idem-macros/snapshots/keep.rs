@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 458 tokens
+// 449 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
@@ -23,11 +23,11 @@ async fn create(
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => {
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => {
                 return ::idem_runtime::__private::keep(done);
             }
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: Result<Payment, PaymentError> = async {

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 564 tokens
+// 555 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -41,9 +41,9 @@ pub(crate) async fn create_payment(
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => return done,
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => return done,
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: Result<(), PaymentError> = async {

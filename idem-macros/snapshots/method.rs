@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = format!("create-{N}"), fingerprint = (self.id, amount, to))]
-// 502 tokens
+// 493 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
@@ -30,9 +30,9 @@ where
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => return done,
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => return done,
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: Result<_, Error> = async {

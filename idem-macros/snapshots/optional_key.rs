@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 426 tokens
+// 417 tokens
 async fn create(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
@@ -24,9 +24,9 @@ async fn create(
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => return done,
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => return done,
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: ApiResult<Payment> = async {

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 440 tokens
+// 431 tokens
 /// Pays.
 pub async fn create_payment(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
@@ -24,9 +24,9 @@ pub async fn create_payment(
     let mut claim = loop {
         match ::idem_runtime::__private::claim(&mut unit, &mut request, &contract).await
         {
-            ::idem_runtime::__private::Step::Run(claim) => break claim,
-            ::idem_runtime::__private::Step::Done(done) => return done,
-            ::idem_runtime::__private::Step::Again => {}
+            ::idem_runtime::__private::Run(claim) => break claim,
+            ::idem_runtime::__private::Done(done) => return done,
+            ::idem_runtime::__private::Again => {}
         }
     };
     let result: Result<Payment, PaymentError> = async {

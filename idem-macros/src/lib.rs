@@ -105,6 +105,7 @@ mod literal;
 mod mention;
 mod method;
 mod model;
+mod namespace;
 mod nearest;
 mod pattern;
 mod signature;

@@ -6,33 +6,15 @@
 use syn::LitStr;
 
 use crate::diagnostic::{Code, fault};
-use crate::duration;
+use crate::{duration, namespace};
 
-/// Checks a namespace: 1 to 64 of `a-z 0-9 - _`.
+/// Checks a namespace by [its rule](namespace::complaint).
 pub(crate) fn namespace(literal: &LitStr) -> syn::Result<String> {
     let text = literal.value();
-    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_');
-    let complaint = if text.is_empty() {
-        "the namespace is empty: name the service that owns the keys, such as `payments`".to_owned()
-    } else if text.len() > 64 {
-        format!(
-            "a namespace has at most 64 characters, this one {}",
-            text.chars().count()
-        )
-    } else if let Some(wrong) = text.chars().find(|c| !allowed(*c)) {
-        let mended: String = text
-            .trim()
-            .to_lowercase()
-            .chars()
-            .map(|c| if allowed(c) { c } else { '-' })
-            .collect();
-        format!(
-            "{wrong:?} cannot be in a namespace (`a-z`, `0-9`, `-` and `_` can): write `{mended}`"
-        )
-    } else {
-        return Ok(text);
-    };
-    Err(fault(Code::Namespace, literal, complaint))
+    match namespace::complaint(&text) {
+        None => Ok(text),
+        Some(complaint) => Err(fault(Code::Namespace, literal, complaint)),
+    }
 }
 
 /// Checks an operation's name: 1 to 255 characters, no control characters.

@@ -20,6 +20,7 @@ pub use self::edges::registry;
 pub use self::edges::{handler, http, store};
 #[doc(hidden)]
 pub use self::edges::{private as __private, transport as __transport};
+#[cfg(feature = "test-switches")]
 #[doc(hidden)]
 pub use self::stores::fast_check;
 pub use self::stores::schema;

@@ -10,6 +10,7 @@ mod features;
 mod fuzz;
 mod ide;
 mod machine;
+mod package;
 mod test;
 mod torture;
 
@@ -26,6 +27,7 @@ usage: cargo xtask <command>
 commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
+  package         pack every published crate and build it from its package (minutes)
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, then a check of the logs and tables (`torture help`)
   cluster         a Galera cluster of three MariaDB servers, for experiments
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
         Some((command, [])) if command == "check" => check::run(),
+        Some((command, [])) if command == "package" => package::run(),
         Some((command, [])) if command == "cluster" => cluster::run(),
         Some((command, options)) if command == "cost" => cost::run(options),
         Some((command, options)) if command == "torture" => torture::run(options),

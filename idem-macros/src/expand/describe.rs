@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::{DEFAULT_RETENTION, DEFAULT_WAIT, lease};
+use super::{DEFAULT_RETENTION, DEFAULT_WAIT};
 use crate::args::{Fingerprint, Operation, Options};
 use crate::item::Item;
 
@@ -35,11 +35,10 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
         let wait = options.wait.value.unwrap_or(DEFAULT_WAIT);
         operation.extend(quote_spanned!(mixed=> .wait(#p::seconds(#wait))));
     }
-    // A lease keeps the request in any case, and has no such switch.
     if options.record_request.given_as(true).is_some() {
         operation.extend(quote_spanned!(mixed=> .record_request()));
     }
-    operation.extend(lease::option(options, p));
+    operation.extend(lease(options, p));
     operation.extend(failures(options));
     let switches = [
         (
@@ -61,6 +60,19 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
         operation.extend(quote_spanned!(mixed=> .table(#table)));
     }
     operation
+}
+
+/// Generates the operation's lease options.
+fn lease(options: &Options, p: &TokenStream) -> Option<TokenStream> {
+    let mixed = Span::mixed_site();
+    let lease = options.lease.value?;
+    let on_lapse = if options.unknown_on_lapse.given_as(false).is_some() {
+        quote_spanned!(mixed=> Retry)
+    } else {
+        // The default: no effect happens twice.
+        quote_spanned!(mixed=> Unknown)
+    };
+    Some(quote_spanned!(mixed=> .lease(#p::seconds(#lease), #p::OnLapse::#on_lapse)))
 }
 
 /// The switch that records failures, if they are.
@@ -111,7 +123,7 @@ pub(super) fn marker(item: &Item, options: &Options) -> Option<TokenStream> {
 pub(crate) fn stand_in(item: &Item, options: &Options) -> Option<TokenStream> {
     described(item, options, |p| {
         let mixed = Span::mixed_site();
-        let (lease, failures) = (lease::option(options, p), failures(options));
+        let (lease, failures) = (lease(options, p), failures(options));
         quote_spanned!(mixed=> #p::Operation::new("faulty", "faulty") #lease #failures)
     })
 }

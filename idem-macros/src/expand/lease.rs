@@ -66,19 +66,6 @@ pub(super) fn body(
     }
 }
 
-/// Generates the operation's lease options.
-pub(super) fn option(options: &Options, p: &TokenStream) -> Option<TokenStream> {
-    let mixed = Span::mixed_site();
-    let lease = options.lease.value?;
-    let on_lapse = if options.unknown_on_lapse.given_as(false).is_some() {
-        quote_spanned!(mixed=> Retry)
-    } else {
-        // The default: no effect happens twice.
-        quote_spanned!(mixed=> Unknown)
-    };
-    Some(quote_spanned!(mixed=> .lease(#p::seconds(#lease), #p::OnLapse::#on_lapse)))
-}
-
 /// A key that the handler takes by reference. The body owns it and borrows it under its own name
 /// and type.
 struct BorrowedKey {

@@ -74,6 +74,24 @@ fn the_expansion_grows_by_one_statement_a_compared_parameter() {
     }
 }
 
+/// Counts neither the user's line of documentation nor the registration.
+#[test]
+fn a_plain_handler_expands_to_at_most_410_tokens() {
+    let tokens = crate::expand(
+        PLAIN.0.parse().expect("tokens"),
+        &PLAIN.1.parse().expect("tokens"),
+    );
+    let documentation = count("#[doc = \"Pays.\"]".parse().expect("tokens"));
+    let registry = "::idem_runtime::__private::register! { [::idem_runtime::__private] \"payments\", \"create_payment\", \"create_payment\" }";
+    assert!(
+        read(tokens.clone())
+            .pretty()
+            .contains("__private::register!")
+    );
+    let counted = count(tokens) - documentation - count(registry.parse().expect("tokens"));
+    assert!(counted <= 410, "{counted} tokens");
+}
+
 #[test]
 fn derived_failure() {
     let item = "pub enum PayError<T> { #[failure(permanent)] Declined { code: T, r#type: u8 }, #[failure(permanent, class = \"closed\")] Closed, #[failure(permanent)] Over(u8, String), #[failure(permanent, database)] Taken(sqlx::Error), Database(sqlx::Error), Idempotency(idem_runtime::Error), #[failure(replayed)] Recorded(StoredFailure) }";
@@ -81,13 +99,15 @@ fn derived_failure() {
     compare("failure", "#[derive(Failure)]", tokens);
 }
 
+/// The arguments and the item of a handler without options.
+const PLAIN: (&str, &str) = (
+    "namespace = \"payments\", retention = \"7d\"",
+    "/// Pays.\npub async fn create_payment(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> Result<Payment, PaymentError> { Ok(pay(tx, cmd).await?) }",
+);
+
 #[test]
 fn plain() {
-    snapshot(
-        "plain",
-        "namespace = \"payments\", retention = \"7d\"",
-        "/// Pays.\npub async fn create_payment(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &CreatePayment) -> Result<Payment, PaymentError> { Ok(pay(tx, cmd).await?) }",
-    );
+    snapshot("plain", PLAIN.0, PLAIN.1);
 }
 
 #[test]

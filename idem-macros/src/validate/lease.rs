@@ -38,6 +38,15 @@ pub(super) fn options(options: &Options, faults: &mut Faults) {
             ),
         );
     }
+    if let Some(name) = options.record_request.given_as(true) {
+        faults.push(
+            Code::Contradiction,
+            name,
+            format_args!(
+                "a `{lease}` always keeps the request, which an unknown outcome is settled by: remove `{name}`"
+            ),
+        );
+    }
 }
 
 /// Checks the parameters of a leased handler.

@@ -10,6 +10,7 @@ pub use std::result::Result::{self, Err, Ok};
 pub use inventory::submit;
 pub use serde_json::Value;
 
+pub use crate::calls::atomic::flow::Step::{Again, Done, Run};
 pub use crate::calls::atomic::flow::{Claim, Finished, Step, claim, finish, settle, tx};
 pub use crate::calls::atomic::unit::{Unit, unit};
 pub use crate::calls::kit::contract::{Contract, contract, failures, lifts, reads, writes};

@@ -5,6 +5,10 @@
 
 pub use crate::decision::{Outcome, TypedMismatch};
 pub use crate::stores::{
-    AsSession, Backend, Bound, LeaseBackend, LeaseSession, Migrate, RawStore, Session, Store,
-    StoreClaim, StoreLease, Unknown,
+    AsSession, Backend, Bound, LeaseBackend, RawStore, Session, Store, StoreClaim, StoreLease,
+    Unknown,
 };
+/// Bounds of tests that are generic over the databases' connections.
+#[cfg(feature = "test-switches")]
+#[doc(hidden)]
+pub use crate::stores::{LeaseSession, Migrate};

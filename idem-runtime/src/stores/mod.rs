@@ -6,7 +6,9 @@ mod bound;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod bounded;
 mod claim;
-#[doc(hidden)]
+#[cfg(not(feature = "test-switches"))]
+mod fast_check;
+#[cfg(feature = "test-switches")]
 pub mod fast_check;
 pub(crate) mod lease;
 pub(crate) mod leased;
@@ -34,10 +36,14 @@ pub(crate) mod sqlite;
 pub use self::backend::Backend;
 pub(crate) use self::backend::{FinishOutcome, write};
 pub use self::bound::{Bound, StoreClaim};
-pub use self::lease::{LeaseBackend, LeaseSession};
+pub use self::lease::LeaseBackend;
+#[cfg(feature = "test-switches")]
+pub use self::lease::LeaseSession;
 pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
-pub use self::session::{AsSession, Migrate, Session};
+#[cfg(feature = "test-switches")]
+pub use self::session::Migrate;
+pub use self::session::{AsSession, Session};
 pub(crate) use self::session::{
     BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
     Purgeable, Written,

@@ -9,7 +9,8 @@
 //! writable primary, or a cluster that certifies uniqueness. With multi-master replication two
 //! nodes can accept the same key, and the library cannot undo that.
 
-use crate::stores::{AsSession, ClaimRequest, Migrate, Session};
+use crate::stores::session::Migrate;
+use crate::stores::{AsSession, ClaimRequest, Session};
 use crate::values::error::{Error, Field, Invalid, Reason, SchemaFinding};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};

@@ -9,7 +9,7 @@ use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 
 /// Payload codec 1: JSON text in UTF-8, as `serde_json` writes it.
-pub const CODEC_JSON: i16 = 1;
+pub(crate) const CODEC_JSON: i16 = 1;
 
 /// Microseconds since 1970-01-01T00:00:00Z, read from the database's clock.
 ///
@@ -65,7 +65,7 @@ impl AttemptId {
     }
 
     /// Creates an id from a stored UUID.
-    pub const fn from_uuid(id: Uuid) -> Self {
+    pub(crate) const fn from_uuid(id: Uuid) -> Self {
         Self(id)
     }
 
@@ -158,7 +158,7 @@ pub struct Record {
     pub status: Status,
     /// The version of the algorithm that computed `fingerprint`.
     pub fingerprint_version: i16,
-    /// The codec of `result` and `failure`, such as [`CODEC_JSON`].
+    /// The codec of `result` and `failure`, 1 for JSON.
     pub codec: i16,
     /// The operation that claimed the key.
     pub operation: String,

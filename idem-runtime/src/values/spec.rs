@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::values::key::limits;
+use crate::values::key::{is_namespace, limits};
 use crate::values::policy::{Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
 
 /// The default table of an operation.
@@ -134,18 +134,6 @@ impl OperationSpec {
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
-}
-
-const fn is_namespace(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') {
-            return false;
-        }
-        at += 1;
-    }
-    !bytes.is_empty() && bytes.len() <= limits::NAMESPACE_MAX
 }
 
 /// Checks the rule of `key::text::check` in a constant.

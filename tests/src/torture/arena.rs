@@ -17,7 +17,8 @@ use super::client::{CALLERS, Errand};
 use super::engine::{Engine, Tables};
 use super::history::History;
 use super::laws::{Violation, violations};
-use super::nemesis::{Blow, HOLD, blow};
+use super::link::HOLD;
+use super::nemesis::{Blow, blow};
 use super::planted::Planted;
 
 /// The number of client processes.

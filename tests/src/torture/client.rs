@@ -14,12 +14,14 @@ use idem_runtime::{Error, fast_check};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use super::answer::answer;
 use super::calls::{Call, Done, Fate, Refused};
 use super::engine::Engine;
 use super::handlers::{Asking, Bank, ON_PURPOSE};
 use super::history::{Answer, Event, Log};
-use super::notices::{Lapse, Outside, fill, notify, outlive};
-use super::planted::{Planted, answer};
+use super::notices::{Lapse, Outside};
+use super::notifiers::{fill, notify, outlive};
+use super::planted::Planted;
 use super::{Fault, choice};
 
 /// The number of callers in one client.

@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::nemesis::HOLD;
+/// How long a temporary fault lasts.
+pub const HOLD: Duration = Duration::from_millis(300);
 
 /// How long a silent link stays open, as if keep-alive probes then closed it. It is longer than a
 /// caller waits for an answer. A caller that drops its transaction does not close the link, and the

@@ -2,8 +2,8 @@
 //! state.
 //!
 //! - [`calls`]: the requests, chosen by the seed. - [`handlers`]: the handlers, and [`planted`]: the
-//!   faults in them on purpose. - [`notices`]: leased handlers, and [`outlive`]: one whose lease
-//!   outlives a full pool.
+//!   faults in them on purpose; [`answer`] chooses between the two. - [`notices`]: leased handlers,
+//!   [`notifiers`]: their callers, and [`outlive`]: one whose lease outlives a full pool.
 //! - [`statements`]: the SQL of the handlers.
 //! - [`client`]: one process of callers, each with its own log. - [`history`]: the logs.
 //! - [`nemesis`]: the faults. - [`link`]: the faults of the network.
@@ -13,6 +13,7 @@
 //! The seed determines what every caller asks for, in which order, and which fault follows after
 //! how many answers. The machine's timing determines which call a fault disturbs.
 
+pub mod answer;
 pub mod arena;
 pub mod calls;
 pub mod client;
@@ -23,6 +24,7 @@ pub mod laws;
 pub mod link;
 pub mod nemesis;
 pub mod notices;
+pub mod notifiers;
 pub mod outlive;
 pub mod planted;
 pub mod report;

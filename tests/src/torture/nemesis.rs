@@ -1,13 +1,9 @@
 //! The faults, and their order.
 
 use std::fmt;
-use std::time::Duration;
 
 use super::choice;
 use super::link::{Harm, Point};
-
-/// How long a temporary fault lasts.
-pub const HOLD: Duration = Duration::from_millis(300);
 
 /// One fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,8 +1,5 @@
 //! The faults that are planted on purpose.
 
-use super::calls::{Done, Fate, Refused};
-use super::handlers::{Asking, Bank};
-
 /// A fault that is planted on purpose and that the checker must find. Its handlers are written by
 /// hand; only the record's table and its values are the library's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,44 +34,5 @@ impl Planted {
         ]
         .into_iter()
         .find(|planted| format!("{planted:?}") == name)
-    }
-}
-
-/// Answers a call by the handlers with this fault. The flag says whether it was a replay.
-///
-/// # Errors
-///
-/// Returns the reason why there is no result.
-pub async fn answer<B: Bank>(
-    bank: &B,
-    planted: Planted,
-    asking: Asking,
-) -> Result<(Done, bool), Refused> {
-    let Asking {
-        key, asked, fate, ..
-    } = &asking;
-    if matches!(
-        planted,
-        Planted::Nothing | Planted::LeaseIgnored | Planted::HeartbeatsShared
-    ) {
-        return bank.call(asking).await;
-    }
-    if let Some(done) = bank.recorded(key).await? {
-        return Ok((done, true));
-    }
-    match planted {
-        Planted::NoConstraint => Ok((bank.act(key, *asked, true, Fate::Succeeds).await?, false)),
-        Planted::RefusalIgnored if *fate == Fate::RefusedAtCommit => {
-            Ok((bank.act(key, *asked, false, *fate).await?, false))
-        }
-        Planted::RecordAfter => {
-            let done = bank.act(key, *asked, false, Fate::Succeeds).await?;
-            bank.note(key, *asked, done).await
-        }
-        Planted::Nothing
-        | Planted::MismatchSkipped
-        | Planted::RefusalIgnored
-        | Planted::LeaseIgnored
-        | Planted::HeartbeatsShared => bank.call(asking).await,
     }
 }

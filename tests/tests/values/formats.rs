@@ -193,7 +193,7 @@ async fn a_stores_answers_show_nothing() {
     let mut tx = pool.begin().await.expect("begun");
     for (label, fails) in [("paid", false), ("declined", true)] {
         let key = key().child(label).expect("a label");
-        let mut bound = store.in_transaction(&mut tx).expect("one is open");
+        let mut bound = store.in_transaction(&mut *tx).expect("one is open");
         expect_none_shown_by(&bound);
         let outcome = bound
             .begin(&key, "pay", &card(REQUEST))

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::laws;
 use super::server::{Server, uri};
 use crate::Outcome;
 
@@ -24,9 +23,9 @@ pub(super) struct Underlined {
 }
 
 impl<'s> Document<'s> {
-    pub(super) fn open(server: &'s mut Server, path: &Path) -> Outcome<Self> {
+    /// Opens the file at `path`, which holds `text`.
+    pub(super) fn open(server: &'s mut Server, path: &Path, text: String) -> Outcome<Self> {
         let uri = uri(path);
-        let text = laws::finished();
         let item = json!({ "uri": uri, "languageId": "rust", "version": 0, "text": text });
         server.report("textDocument/didOpen", &json!({ "textDocument": item }))?;
         Ok(Self {

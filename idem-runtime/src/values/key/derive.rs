@@ -1,4 +1,4 @@
-//! Natural keys: keys derived from the values that identify an effect in the business.
+//! Keys that are derived: from the values that identify an effect in the business, or from another key.
 
 use sha2::{Digest, Sha256};
 
@@ -41,10 +41,37 @@ impl IdempotencyKey {
         let text = encode(&parts)?;
         Ok(IdempotencyKey::derived(text, Some(Scope::GLOBAL)))
     }
+
+    /// Derives the key of a step inside a handler, or of one item of a batch.
+    ///
+    /// The same key and label always give the same child key, in the same scope. Its text is
+    /// encoded like that of [`derive`](Self::derive), from three parts: `child`, the text of this
+    /// key, and the label.
+    ///
+    /// ```
+    /// use idem_runtime::IdempotencyKey;
+    ///
+    /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
+    /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
+    /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
+    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Invalid`] of [`Field::ChildLabel`] if the label is blank.
+    /// - [`Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
+    pub fn child(&self, label: &str) -> Result<Self, Invalid> {
+        if text::is_blank(label) {
+            return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
+        }
+        let text = encode(&["child", self.as_str(), label])?;
+        Ok(Self::derived(text, self.scope().cloned()))
+    }
 }
 
 /// Returns the text of the key of `parts`.
-pub(super) fn encode<P: AsRef<str>>(parts: &[P]) -> Result<String, Invalid> {
+fn encode<P: AsRef<str>>(parts: &[P]) -> Result<String, Invalid> {
     if parts.is_empty() {
         return Err(Invalid::new(Field::KeyPart(0), Reason::Empty));
     }

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::limits::KEY_MAX;
 use super::scope::Scope;
-use super::{derive, hex, text};
-use crate::values::error::{Field, Invalid, Reason};
+use super::{hex, text};
+use crate::values::error::{Field, Invalid};
 
 /// Identifies one intended effect for a caller: 1 to 255 characters, no control characters.
 ///
@@ -48,7 +48,7 @@ impl IdempotencyKey {
         text.map(str::parse).transpose()
     }
 
-    /// Creates a key from text that [`encode`](derive::encode) returned, without checking it again.
+    /// Creates a key from text that is known to follow the rules, without checking it again.
     pub(super) fn derived(text: String, scope: Option<Scope>) -> Self {
         Self {
             text: text.into_boxed_str(),
@@ -79,33 +79,6 @@ impl IdempotencyKey {
     /// Returns the trimmed text.
     pub fn as_str(&self) -> &str {
         &self.text
-    }
-
-    /// Derives the key of a step inside a handler, or of one item of a batch.
-    ///
-    /// The same key and label always give the same child key, in the same scope. Its text is
-    /// encoded like that of [`derive`](Self::derive), from three parts: `child`, the text of this
-    /// key, and the label.
-    ///
-    /// ```
-    /// use idem_runtime::IdempotencyKey;
-    ///
-    /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
-    /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
-    /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
-    /// # Ok::<(), idem_runtime::error::Invalid>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// - [`Invalid`] of [`Field::ChildLabel`] if the label is blank.
-    /// - [`Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
-    pub fn child(&self, label: &str) -> Result<Self, Invalid> {
-        if text::is_blank(label) {
-            return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
-        }
-        let text = derive::encode(&["child", self.as_str(), label])?;
-        Ok(Self::derived(text, self.scope.clone()))
     }
 
     /// Returns the first 12 hexadecimal digits of the SHA-256 of the text, for logs. The scope is

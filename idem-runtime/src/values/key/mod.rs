@@ -15,6 +15,7 @@ pub(crate) mod text;
 
 pub use idempotency::IdempotencyKey;
 pub use namespace::Namespace;
+pub(crate) use namespace::is_namespace;
 pub use scope::Scope;
 pub(crate) use source::{KeySource, ScopeSource};
 

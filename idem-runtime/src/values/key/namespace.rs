@@ -23,8 +23,8 @@ impl Namespace {
     /// characters, or contains a character other than `a-z 0-9 - _`.
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = name.into();
-        match fault(&name) {
-            Some(reason) => Err(Invalid::new(Field::Namespace, reason)),
+        match broken_rule(&name) {
+            Some(broken) => Err(Invalid::new(Field::Namespace, reason(&broken, &name))),
             None => Ok(Self(Cow::Owned(name))),
         }
     }
@@ -48,19 +48,11 @@ impl Namespace {
     /// const PAYMENTS: Namespace = Namespace::from_static("Payments");
     /// ```
     pub const fn from_static(name: &'static str) -> Self {
-        let bytes = name.as_bytes();
-        assert!(!bytes.is_empty(), "a namespace cannot be empty");
-        assert!(
-            bytes.len() <= NAMESPACE_MAX,
-            "a namespace has at most 64 characters"
-        );
-        let mut at = 0;
-        while at < bytes.len() {
-            assert!(
-                is_allowed(bytes[at]),
-                "a namespace is made of a-z, 0-9, - and _"
-            );
-            at += 1;
+        match broken_rule(name) {
+            None => {}
+            Some(BrokenRule::Empty) => panic!("a namespace cannot be empty"),
+            Some(BrokenRule::Character(_)) => panic!("a namespace is made of a-z, 0-9, - and _"),
+            Some(BrokenRule::TooLong) => panic!("a namespace has at most 64 characters"),
         }
         Self(Cow::Borrowed(name))
     }
@@ -77,26 +69,50 @@ impl fmt::Display for Namespace {
     }
 }
 
-const fn is_allowed(byte: u8) -> bool {
-    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')
+/// The rule of a namespace that a text breaks.
+enum BrokenRule {
+    Empty,
+    /// The first character that is not allowed, by its position.
+    Character(usize),
+    TooLong,
 }
 
-fn fault(name: &str) -> Option<Reason> {
-    if name.is_empty() {
-        return Some(Reason::Empty);
+/// Returns whether a text is a namespace.
+pub(crate) const fn is_namespace(text: &str) -> bool {
+    broken_rule(text).is_none()
+}
+
+/// Returns the first rule that a text breaks. The characters before a position are allowed ones, so it counts
+/// bytes and characters alike.
+const fn broken_rule(text: &str) -> Option<BrokenRule> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Some(BrokenRule::Empty);
     }
-    let odd = name
-        .chars()
-        .enumerate()
-        .find(|&(_, c)| !u8::try_from(c).is_ok_and(is_allowed));
-    if let Some((index, found)) = odd {
-        let allowed = ALLOWED;
-        return Some(Reason::Character {
-            found,
+    let mut at = 0;
+    while at < bytes.len() {
+        if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') {
+            return Some(BrokenRule::Character(at));
+        }
+        at += 1;
+    }
+    if bytes.len() > NAMESPACE_MAX {
+        return Some(BrokenRule::TooLong);
+    }
+    None
+}
+
+fn reason(broken: &BrokenRule, name: &str) -> Reason {
+    match *broken {
+        BrokenRule::Empty => Reason::Empty,
+        BrokenRule::Character(index) => Reason::Character {
+            found: name[index..].chars().next().unwrap_or_default(),
             index,
-            allowed,
-        });
+            allowed: ALLOWED,
+        },
+        BrokenRule::TooLong => Reason::TooLong {
+            limit: NAMESPACE_MAX,
+            length: name.len(),
+        },
     }
-    let (limit, length) = (NAMESPACE_MAX, name.len());
-    (length > limit).then_some(Reason::TooLong { limit, length })
 }

@@ -19,8 +19,9 @@ use crate::proxy::Route as _;
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
 use crate::torture::handlers::{Doom, bank};
+use crate::torture::link::HOLD;
 use crate::torture::link::{Harm, Link, Point};
-use crate::torture::nemesis::{Blow, HOLD};
+use crate::torture::nemesis::Blow;
 use crate::torture::planted::Planted;
 use crate::torture::statements::tables;
 

@@ -17,7 +17,8 @@ use crate::sqlite::{Journal, Sqlite as File};
 use crate::torture::Fault;
 use crate::torture::calls::{Asked, Done, Refused, Way};
 use crate::torture::handlers::{Doom, bank};
-use crate::torture::nemesis::{Blow, HOLD};
+use crate::torture::link::HOLD;
+use crate::torture::nemesis::Blow;
 use crate::torture::planted::Planted;
 use crate::torture::statements::tables;
 

@@ -11,9 +11,9 @@
     clippy::arithmetic_side_effects,
     clippy::blanket_clippy_restriction_lints,
     clippy::missing_docs_in_private_items,
+    clippy::mod_module_files,
     clippy::question_mark_used,
     clippy::ref_patterns,
-    clippy::self_named_module_files,
     clippy::std_instead_of_alloc,
     reason = "these are about what a user writes, and all others of the group are about the attribute too"
 )]

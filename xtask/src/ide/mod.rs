@@ -25,7 +25,7 @@ pub(crate) fn run() -> Outcome {
     let source = generate(&dir)?;
     eprintln!("\n> {} in {}", program.display(), dir.display());
     let mut server = Server::start(&program, &dir, &library()?)?;
-    let mut document = Document::open(&mut server, &source)?;
+    let mut document = Document::open(&mut server, &source, laws::finished())?;
     let mut broken = 0;
     for (law, holds) in laws::ALL {
         match holds(&mut document) {

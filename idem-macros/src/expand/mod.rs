@@ -86,9 +86,9 @@ fn body(
         let mut unit = #unit;
         let mut claim = loop {
             match #p::claim(&mut unit, &mut request, &contract).await {
-                #p::Step::Run(claim) => break claim,
-                #p::Step::Done(done) => return #done,
-                #p::Step::Again => {}
+                #p::Run(claim) => break claim,
+                #p::Done(done) => return #done,
+                #p::Again => {}
             }
         };
         let result: #result = async {
