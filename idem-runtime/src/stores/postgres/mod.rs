@@ -45,7 +45,7 @@ impl Session for PgConnection {
         let named = keeps_statements(self, request);
         let answer: String = Statement::new(sql::join(), named)
             .bind(request.lock_key.to_string())
-            .bind(request.attempt_id.to_string())
+            .bind(request.attempt_id.as_uuid().to_string())
             .bind(request.lock_key.lock_number())
             .fetch_one(&mut *self)
             .await
@@ -55,7 +55,7 @@ impl Session for PgConnection {
         found.lock = match answer.as_str() {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
-            _ if claims.contains(&request.attempt_id.to_string()) => Lock::Granted,
+            _ if claims.contains(&request.attempt_id.as_uuid().to_string()) => Lock::Granted,
             // A setting local to the transaction that is gone by the next statement: there was no
             // transaction.
             _ => Lock::NoTransaction,
@@ -107,7 +107,7 @@ impl Session for PgConnection {
         let named = keeps_statements(self, request);
         let replaces = record.replaces.is_some();
         let rows = Statement::new(sql::write(&request.table, replaces), named)
-            .bind(request.attempt_id.to_string())
+            .bind(request.attempt_id.as_uuid().to_string())
             .bind(claim.table_oid)
             .bind(request.attempt_id.as_uuid())
             .bind(record.attempt)
@@ -160,7 +160,7 @@ impl Session for PgConnection {
     }
 
     async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
-        let claim_text = format!("{}:{},", claim.request.lock_key, claim.request.attempt_id);
+        let claim_text = sql::held_claim(&claim.request);
         let named = keeps_statements(self, &claim.request);
         let was_held: bool = Statement::new(sql::release(), named)
             .bind(claim_text)
@@ -213,7 +213,7 @@ impl Own for PgConnection {
     ) -> Result<Written, Error> {
         let table = &claim.request.table;
         let row = Statement::new(sql::ownership(table), false)
-            .bind(claim.request.attempt_id.to_string())
+            .bind(claim.request.attempt_id.as_uuid().to_string())
             .bind(claim.table_oid)
             .fetch_one(self)
             .await

@@ -4,7 +4,7 @@
 
 use super::super::lease::{Due, condition};
 use super::super::session::{ClaimRequest, FusedFallback};
-use super::error::{CLAIM_GONE, IN_TRANSACTION};
+use super::error::IN_TRANSACTION;
 use super::statement::Value as _;
 use crate::decision::Change;
 use crate::stores::fast_check;
@@ -48,15 +48,15 @@ fn begin_by(begin: &str, request: &ClaimRequest) -> String {
 
 /// Asks for the lock, and makes the setting that says whose it is.
 pub(super) fn lock(request: &ClaimRequest) -> String {
-    let ClaimRequest {
-        lock_key,
-        attempt_id,
-        ..
-    } = request;
     let lock = try_lock(request);
-    format!(
-        "set_config('idem.held', CASE WHEN {lock} THEN '{lock_key}:{attempt_id},' ELSE '-:{attempt_id},' END, true)"
-    )
+    let held = held_claim(request);
+    let attempt = request.attempt_id.as_uuid();
+    format!("set_config('idem.held', CASE WHEN {lock} THEN '{held}' ELSE '-:{attempt},' END, true)")
+}
+
+/// A claim as `idem.held` lists it. The attempt stands there as the server writes a uuid.
+pub(super) fn held_claim(request: &ClaimRequest) -> String {
+    format!("{}:{},", request.lock_key, request.attempt_id.as_uuid())
 }
 
 fn try_lock(request: &ClaimRequest) -> String {
@@ -81,22 +81,17 @@ fn begun_here() -> String {
 }
 
 /// Whether the transaction began with this message.
-const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
+pub(super) const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
 
-/// The beginning of the fused path. It fails as [`begin_plain`] does inside a transaction begun before,
-/// and if the lock is another's.
-pub(super) fn begin_fresh(request: &ClaimRequest) -> String {
-    let ClaimRequest {
-        lock_key,
-        attempt_id,
-        ..
-    } = request;
-    let lock = try_lock(request);
-    format!(
-        "BEGIN READ WRITE; SET LOCAL idem.held = '{lock_key}:{attempt_id},'; \
-         SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') WHEN NOT {lock} \
-         THEN ('idem: the key is in flight' || left(current_setting('idem.held'), 0))::timestamptz::text END"
-    )
+/// The beginning of the fused path, before the prepared statement that makes every check.
+///
+/// `NOT DEFERRABLE` fails in a transaction that has run a statement: on a connection that does not know the
+/// prepared statements, nothing else would say that somebody left one open.
+pub(super) const BEGIN_FUSED: &str = "BEGIN READ WRITE, NOT DEFERRABLE";
+
+/// The number of the lock that the fused path asks for: none where the fast check is off.
+pub(super) fn lock_number(request: &ClaimRequest) -> Option<i64> {
+    fast_check::is_on().then(|| request.lock_key.lock_number())
 }
 
 /// The ownership check and the lock inside the caller's transaction. Answers `granted`, `refused` or
@@ -190,22 +185,12 @@ pub(super) const OWNS_CLAIM: &str =
 
 /// Asks whether a claim is gone; and the answer if it is.
 pub(super) fn ended(request: &ClaimRequest) -> (String, String) {
-    let attempt = request.attempt_id;
+    let attempt = request.attempt_id.as_uuid();
     let statement = format!(
         "SELECT CASE WHEN strpos(coalesce(current_setting($$idem.held$$,true),$$$$),'{attempt}')>0 \
          THEN $$held$$ ELSE '{attempt}' END"
     );
     (statement, attempt.to_string())
-}
-
-/// The attempt, as long as its claim is held; else it raises. Its own words stand between dollar signs, so
-/// that nothing but values stands between quotes.
-pub(super) fn attempt_if_held(request: &ClaimRequest) -> String {
-    let attempt = request.attempt_id;
-    format!(
-        "(CASE WHEN strpos(current_setting($$idem.held$$,true),'{attempt}')>0 THEN '{attempt}' \
-         ELSE current_setting($${CLAIM_GONE}$$) END)::uuid"
-    )
 }
 
 /// Extends those of the leases whose record nobody has locked; names the attempts that it did. Found by

@@ -179,7 +179,7 @@ pub(super) async fn begin_again(tx: &mut Transaction<'_, Postgres>) {
 /// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
 pub(super) fn lock_answer(claims: &str, request: &ClaimRequest) -> Option<Lock> {
     let (owner, attempt) = claims.split_once(':')?;
-    if attempt.trim_end_matches(',') != request.attempt_id.to_string() {
+    if attempt.trim_end_matches(',') != request.attempt_id.as_uuid().to_string() {
         return None;
     }
     Some(if owner == "-" {

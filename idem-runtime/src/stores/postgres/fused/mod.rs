@@ -9,21 +9,19 @@
 //! # Why it is right
 //!
 //! **The claim.** The statements of one message run one after the other, each in a snapshot of its own,
-//! because the transaction reads committed data: the look-up sees whatever the lock waited for. It does
-//! not answer, since nobody could act on the answer before the body; it *raises* unless the way is
-//! free: the transaction began here, the lock is ours, the table has been verified on this connection, and
-//! there is no record. An error ends the message, so nothing runs behind it; its SQLSTATE says why. Nothing
-//! has been written then. The next attempt rolls back and looks up in one message, and where there is
-//! something to do after all it takes the plain path.
+//! because the transaction reads committed data: the look-up sees the record of an attempt that held the lock
+//! before. Neither statement answers a row, since nobody could act on it before the body. The first *raises*
+//! unless the transaction began here, the lock is granted, the table has been verified on this connection, and
+//! the transaction reads committed data; the second raises if there is a record. An error ends the message, and
+//! its SQLSTATE says why. Nothing has been written then. The next attempt rolls back and looks up in one
+//! message, and if the body is to run after all it takes the plain path.
 //!
-//! **The record.** The INSERT runs under the ownership check of the plain path, and *raises* where that would
-//! write nothing: a COMMIT behind a statement that wrote nothing would commit the body without its
-//! record. The claim is still listed in `idem.held`, which is asked before the INSERT is even analysed, so
-//! that a body which ended its transaction is told from one that moved the table; and the table is the one
-//! looked up, whose number the claim left in `idem.table_oid`. Both settings revert with the transaction. It is
-//! a plain INSERT: where a record is replaced, the path is the plain one. The primary key arbitrates. Its
-//! answer names the attempt: on a connection that a body has left out of step, no other answer is taken for
-//! it.
+//! **The record.** `idem.held` lists the claim with the number of the table that was verified. The record's
+//! statement looks for both there before it inserts, and *raises* if they are gone or if it wrote nothing: a
+//! COMMIT behind a statement that wrote nothing would commit the body without its record. The setting reverts
+//! with the transaction. The statement is a plain INSERT: where a record is replaced, the path is the plain one.
+//! The primary key arbitrates. Its answer names the attempt: on a connection that a body has left out of step, no
+//! other answer is taken for it.
 //!
 //! **COMMIT.** `COMMIT AND CHAIN` begins an empty transaction, which the driver takes for the old one
 //! and ends by the ROLLBACK that it sends when a transaction is dropped: with a pooled connection at
@@ -59,7 +57,7 @@ use super::super::backend::{FinishOutcome, Fresh};
 use super::super::session::{
     BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
 };
-use super::{error, read_lookup, sql, unit, verify};
+use super::{Own as _, error, read_lookup, sql, unit, verify};
 use crate::decision::Lock;
 use crate::values::error::Error;
 use crate::values::key::hex;
@@ -83,8 +81,16 @@ pub(super) async fn open<'c>(
     request: &ClaimRequest,
     may_discard: bool,
 ) -> Result<Fresh<'c, Postgres>, Result<FusedFallback, Error>> {
-    let mut text = sql::begin_fresh(request);
-    let _ = write!(text, "; EXECUTE {}(", Names::of(&request.table).claim);
+    let names = Names::of(&request.table);
+    let mut text = format!("{}; EXECUTE {}(", sql::BEGIN_FUSED, names.lock);
+    match sql::lock_number(request) {
+        Some(number) => {
+            let _ = write!(text, "{number}");
+        }
+        None => text.push_str("NULL"),
+    }
+    let held = sql::held_claim(request);
+    let _ = write!(text, ",'{held}'); EXECUTE {}(", names.claim);
     identity(&mut text, request);
     text.push(')');
     if may_discard {
@@ -99,7 +105,7 @@ pub(super) async fn open<'c>(
 fn fused_claim(request: &ClaimRequest) -> HeldClaim {
     HeldClaim {
         request: request.clone(),
-        // The server keeps it: `idem.table_oid`.
+        // The server keeps it, in `idem.held`.
         table_oid: 0,
         snapshot: false,
         verified: true,
@@ -197,7 +203,18 @@ pub(super) async fn finish<'c>(
         Some(error) if error::is_our_conflict(&error, &claim.request.table) => {
             FinishOutcome::Conflict(tx)
         }
-        Some(error) => FinishOutcome::Refused(tx, refusal(error, &claim.request.table)),
+        Some(error) => {
+            let refusal = match refusal(error, &claim.request.table) {
+                // What is refused so is refused before the claim is looked for.
+                Error::TableMoved { .. } | Error::PermissionDenied { .. }
+                    if !tx.is_aborted().await =>
+                {
+                    Error::TransactionEnded
+                }
+                refusal => refusal,
+            };
+            FinishOutcome::Refused(tx, refusal)
+        }
     }
 }
 
@@ -231,11 +248,8 @@ fn finish_text(claim: &HeldClaim, record: &NewRecord<'_>, body_writes: BodyWrite
         let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", request.savepoint_name());
     }
     let statement = &Names::of(&request.table).record;
-    let _ = write!(
-        text,
-        "EXECUTE {statement}({},",
-        sql::attempt_if_held(request)
-    );
+    let attempt = request.attempt_id.as_uuid();
+    let _ = write!(text, "EXECUTE {statement}('{attempt}',");
     identity(&mut text, request);
     for value in [
         Some(record.operation.as_bytes()),
@@ -268,10 +282,10 @@ fn bytes(text: &mut String, value: Option<&[u8]>) {
         text.push_str("NULL");
         return;
     };
-    // Not `'\x…'`: what a backslash means is a setting of the server's.
-    text.push_str("decode('");
+    // With `E` before it, a literal is read alike whatever the server's settings say of a backslash.
+    text.push_str("E'\\\\x");
     hex::push_lower(text, value);
-    text.push_str("','hex')");
+    text.push('\'');
 }
 
 /// After a first message that raised because this connection does not know the statements: rolls back,

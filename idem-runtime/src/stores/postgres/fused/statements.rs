@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::super::super::bounded::Bounded;
-use super::super::{error, sql};
+use super::super::error::{self, IN_TRANSACTION};
+use super::super::sql::{self, BEGUN_NOW};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Status};
@@ -13,6 +14,7 @@ use crate::values::record::{CODEC_JSON, Status};
 /// The names of one table's statements. They hold a hash of the texts: builds that disagree on those
 /// can share a server connection.
 pub(super) struct Names {
+    pub(super) lock: String,
     pub(super) claim: String,
     pub(super) look: String,
     pub(super) record: String,
@@ -30,23 +32,25 @@ impl Names {
     }
 
     pub(super) fn new(table: &str) -> Self {
-        let texts = [claim(table), look_up(table), record(table)];
+        let texts = [lock(table), claim(table), look_up(table), record(table)];
         let hash = Sha256::digest(texts.join(";"));
         let name = |what| format!("idem_{what}_{}", hex::lower(&hash[..8]));
         Self {
+            lock: name("lock"),
             claim: name("claim"),
             look: name("look"),
             record: name("record"),
         }
     }
 
-    /// In this order, for a failing message leaves those before the failure: who knows the claim knows
+    /// In this order, for a failing message leaves those before the failure: who knows the lock knows
     /// all of them.
-    pub(super) fn statements(&self, table: &str) -> [(&str, String); 3] {
+    pub(super) fn statements(&self, table: &str) -> [(&str, String); 4] {
         [
             (&self.record, record(table)),
             (&self.look, look_up(table)),
             (&self.claim, claim(table)),
+            (&self.lock, lock(table)),
         ]
     }
 }
@@ -54,21 +58,30 @@ impl Names {
 const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
      AND r.key = convert_from($3, 'UTF8')";
 
-/// `$1` to `$3` are the identity. What is raised is a cast that fails; the text is for whoever reads the
-/// server's log.
+/// `$1` is the lock's number, or null, and `$2` the claim. Checks all that the fused path needs, asks for the
+/// lock, and lists the claim with the table's number in `idem.held`. What is raised is a setting that does not
+/// exist or a cast that fails; the text is for whoever reads the server's log. It answers no row.
+fn lock(table: &str) -> String {
+    format!(
+        "(bigint, text) AS SELECT WHERE CASE \
+         WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') \
+         WHEN NOT pg_try_advisory_xact_lock($1) \
+         THEN ('idem: the key is in flight' || left($2, 0))::timestamptz::text \
+         WHEN coalesce(position(',' || '{table}'::regclass::oid::text || ',' \
+           IN current_setting('idem.verified', true)), 0) = 0 \
+         THEN ('idem_has_not_verified_the_table_on_this_connection' || left($2, 0))::regnamespace::text \
+         WHEN current_setting('transaction_isolation') NOT LIKE 'read %' \
+         THEN ('idem_needs_read_committed' || left($2, 0))::regproc::text \
+         ELSE set_config('idem.held', $2 || '{table}'::regclass::oid::text || ';', true) END IS NULL"
+    )
+}
+
+/// `$1` to `$3` are the identity. Raises if the key has a record, and answers no row.
 fn claim(table: &str) -> String {
     format!(
-        "(bytea, bytea, bytea) AS SELECT CASE \
-         WHEN coalesce(position(',' || table_oid || ',' IN verified), 0) = 0 \
-         THEN ('idem_has_not_verified_the_table_on_this_connection' || nothing)::regnamespace::text \
-         WHEN isolation NOT LIKE 'read %' THEN ('idem_needs_read_committed' || nothing)::regproc::text \
-         WHEN r.status IS NOT NULL THEN ('idem: the key has a record' || nothing)::bigint::text \
-         ELSE set_config('idem.table_oid', table_oid, true) END \
-         FROM (SELECT current_setting('idem.verified', true) AS verified, \
-           left(current_setting('idem.held'), 0) AS nothing, \
-           current_setting('transaction_isolation') AS isolation, \
-           '{table}'::regclass::oid::text AS table_oid OFFSET 0) AS session \
-         LEFT JOIN {table} AS r ON {KEY}"
+        "(bytea, bytea, bytea) AS \
+         SELECT ('idem: the key has a record' || left(current_setting('idem.held'), 0))::bigint \
+         FROM {table} AS r WHERE {KEY}"
     )
 }
 
@@ -82,25 +95,34 @@ fn look_up(table: &str) -> String {
 
 /// `$1` to `$10` are the record: the first of its key, completed or failed. Each value more is one more for
 /// the server to read, at every call. Answers the attempt.
+///
+/// The claim is looked for in `idem.held` before anything is inserted: with this table's number behind it, or it
+/// raises. It also raises where the INSERT wrote nothing.
 fn record(table: &str) -> String {
     let text = |n| format!("convert_from(${n}, 'UTF8')");
     let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
+    let held = "position($1::text || ',' IN current_setting('idem.held', true)) > 0";
+    let held_here = format!(
+        "position($1::text || ',' || '{table}'::regclass::oid::text || ';' \
+         IN current_setting('idem.held', true)) > 0"
+    );
     format!(
         "(uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
          AS WITH written AS (INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, \
            fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
-           SELECT clock.now, clock.now + $10 * interval '1 microsecond', $1, 1, \
+           SELECT CASE WHEN {held_here} THEN clock.now ELSE \
+             current_setting(CASE WHEN {held} THEN '{}' ELSE '{}' END)::timestamptz END, \
+             clock.now + $10 * interval '1 microsecond', $1, 1, \
              CASE WHEN $9 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
              {}, {}, {}, {}, $6, $7, $8, $9 \
-           FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
-           WHERE CASE WHEN '{table}'::regclass::oid::text = current_setting('idem.table_oid', true) \
-             THEN true ELSE current_setting('{}') IS NULL END \
-           RETURNING 1) SELECT CASE count(*) WHEN 1 THEN $1::text ELSE current_setting('{}') END FROM written",
+           FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock RETURNING 1) \
+         SELECT CASE WHEN EXISTS (SELECT FROM written) THEN $1::text ELSE current_setting('{}') END",
+        error::TABLE_MOVED,
+        error::CLAIM_GONE,
         text(2),
         text(3),
         text(4),
         text(5),
-        error::TABLE_MOVED,
         error::NOT_WRITTEN,
     )
 }
