@@ -61,15 +61,16 @@ where
             },
         )?)),
     };
+    let status = Status::from_code(status)?;
     let (request, request_too_large) = kept_request(bytes(row, "request")?);
     let time = |column| row.try_get::<Option<i64>, _>(column).map_err(map_error);
-    Ok(Some(Record {
+    let record = Record {
         created_at: timestamp(row, "created_at")?,
         expires_at: time("expires_at")?.map(Timestamp::from_micros),
         locked_until: time("locked_until")?.map(Timestamp::from_micros),
         attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(map_error)?),
         attempt: row.try_get("attempt").map_err(map_error)?,
-        status: Status::from_code(status)?,
+        status,
         fingerprint_version: row.try_get("fingerprint_version").map_err(map_error)?,
         codec: row.try_get("codec").map_err(map_error)?,
         operation: text(row, "operation")?,
@@ -78,7 +79,31 @@ where
         request_too_large,
         result: bytes(row, "result")?,
         failure: bytes(row, "failure")?,
-    }))
+    };
+    check_columns(&record)?;
+    Ok(Some(record))
+}
+
+/// Refuses a record that has a column which its status excludes, or lacks one that it demands: the library
+/// writes none, and the tables do not refuse every one that another program writes.
+fn check_columns(record: &Record) -> Result<(), Error> {
+    let (result, failure, lease) = match record.status {
+        Status::Completed => (true, false, false),
+        Status::Failed => (false, true, false),
+        Status::InProgress | Status::Unknown => (false, false, true),
+        Status::Released => (false, false, false),
+    };
+    let fits = record.result.is_some() == result
+        && record.failure.is_some() == failure
+        && record.locked_until.is_some() == lease
+        && (!lease || record.expires_at.is_none());
+    if fits {
+        return Ok(());
+    }
+    Err(Error::UnknownState {
+        what: "status, for the columns that are set,",
+        value: record.status.code().into(),
+    })
 }
 
 /// A time that is never null.

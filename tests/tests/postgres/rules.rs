@@ -182,6 +182,36 @@ async fn a_status_that_this_build_does_not_know_never_runs_the_body() {
     shop.assert_one_effect(&key).await;
 }
 
+/// The table refuses only a part of them.
+#[tokio::test]
+async fn a_record_whose_columns_do_not_fit_its_status_never_runs_the_body() {
+    for change in [
+        "result = NULL",
+        "status = 2",
+        "status = 3",
+        "status = 3, result = NULL",
+        "status = 3, result = NULL, locked_until = now()",
+        "status = 4, result = NULL",
+        "status = 5",
+        "result = NULL, failure = '{}'",
+        "result = NULL, locked_until = now(), expires_at = 'infinity'",
+    ] {
+        let shop = Shop::open(1).await;
+        let key = fresh_key();
+        pay(&shop.pool, &key, &CMD).await.expect("fresh");
+        shop.run(&format!("UPDATE idem_record SET {change}")).await;
+        let refusal = pay(&shop.pool, &key, &CMD)
+            .await
+            .expect_err(change)
+            .refusal();
+        assert!(
+            matches!(refusal, Error::UnknownState { .. }),
+            "{change}: {refusal:?}"
+        );
+        shop.assert_one_effect(&key).await;
+    }
+}
+
 #[tokio::test]
 async fn a_result_that_no_longer_decodes_is_an_error_and_never_runs_the_body() {
     let shop = Shop::open(1).await;
