@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
+// A library that builds on this one leaves the databases to the program.
 #![cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-    allow(dead_code, reason = "without a store there is nothing that asks it")
+    allow(dead_code, reason = "without a database nothing asks it")
 )]
 
 mod calls;

@@ -13,8 +13,8 @@ use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLaps
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
 /// The state of the store at one moment.
-#[derive(Debug)]
-pub(crate) struct Lookup {
+#[derive(Debug, Clone)]
+pub struct Lookup {
     /// The record, if there is one.
     pub(crate) record: Option<Record>,
     /// The result of trying to lock the identity.

@@ -38,10 +38,6 @@ pub(crate) enum Change {
     /// The lease lapsed under `on_lapse = "retry"`, and no attempt takes it over now.
     LapseReleased,
     /// An attempt takes over a lease that lapsed under `on_lapse = "retry"`.
-    #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-        allow(dead_code, reason = "without a database nothing takes a lease over")
-    )]
     TakeOver,
     /// The outcome of an unknown record was found out: completed, failed, or never happened
     /// (released).

@@ -1,20 +1,42 @@
 //! What the engine asks of a database beyond its connections: units of work.
 
+use std::fmt;
 use std::future::Future;
 
+use sqlx::pool::PoolConnection;
 use sqlx::{Database, Pool, Transaction};
 
 use super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
-    PoolTraits, Purgeable, Session, Written,
+    AsSession, BodyWrites, ClaimOf, CommitError, FoundBy, NewRecord, Purgeable, RequestOf, Session,
+    Written,
 };
+use crate::decision::Lookup;
 use crate::values::error::Error;
 
-/// A unit of work, and what claiming in it showed.
-pub(super) type Opened<'c, DB> = (Transaction<'c, DB>, Result<ClaimLookup, Error>);
+/// A unit of work, and what claiming in it found.
+pub(crate) type Opened<'c, DB> = (
+    Transaction<'c, DB>,
+    Result<FoundBy<<DB as Database>::Connection>, Error>,
+);
 
-/// A unit of work that was claimed as it was begun.
-pub(super) type Fresh<'c, DB> = (Transaction<'c, DB>, HeldClaim);
+/// What a pool of this database knows of its connections.
+pub(crate) type PoolTraitsOf<DB> = <<DB as Database>::Connection as Session>::PoolTraits;
+
+/// Why a unit of work could not be opened.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum NotOpened<A> {
+    /// Another attempt is to be made, from here; what was begun is still to be ended.
+    Again(A),
+    /// It failed.
+    Failed(Error),
+}
+
+impl<A> From<Error> for NotOpened<A> {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// What became of recording and committing.
 #[doc(hidden)]
@@ -36,43 +58,53 @@ pub enum FinishOutcome<'c, DB: Backend> {
     note = "turn on the feature of idem-runtime that is named after the database: `postgres`, `mysql` or `sqlite`"
 )]
 pub trait Backend: Database<Connection: Session> {
-    /// What `pool` knows of its connections that they cannot tell themselves.
+    /// What an attempt to open a unit of work has learnt, for its next step or for the next attempt of the
+    /// same call.
+    #[doc(hidden)]
+    type Approach: fmt::Debug + Default + Send;
+
+    /// Returns what `pool` knows of its connections that they cannot tell themselves.
     ///
     /// # Errors
     /// [`Error::Schema`] if its connections do not share one database.
     #[doc(hidden)]
-    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error>;
+    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraitsOf<Self>, Error>;
 
-    /// A look before any transaction, where beginning one would wait for other keys.
+    /// Returns whether the database ends with the pool's connections (SQLite in memory), so that none of
+    /// them may be closed.
+    #[doc(hidden)]
+    fn is_irreplaceable(pool_traits: &PoolTraitsOf<Self>) -> bool {
+        let _ = pool_traits;
+        false
+    }
+
+    /// Looks the record up before any transaction, where beginning one would wait for other keys, or where
+    /// the last attempt has left that to this one. `None` if there is no need.
     #[doc(hidden)]
     fn look_up_before_begin(
         conn: &mut Self::Connection,
-        request: &ClaimRequest,
-    ) -> impl Future<Output = Result<Option<ClaimLookup>, Error>> + Send;
+        request: &RequestOf<Self::Connection>,
+        approach: &mut Self::Approach,
+    ) -> impl Future<Output = Result<Option<Lookup>, Error>> + Send;
 
-    /// Begins a unit of work and claims in it. The transaction comes back even if claiming failed,
-    /// for its owner to roll back.
+    /// Begins a unit of work and claims in it, with a look-up under the lock. The transaction is returned
+    /// even if claiming failed, for its owner to roll back.
     #[doc(hidden)]
     fn open<'c>(
         conn: &'c mut Self::Connection,
-        request: &ClaimRequest,
+        request: &RequestOf<Self::Connection>,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
-    /// Begins a unit of work on a pooled connection and claims in it, in one message: for the usual case,
-    /// an identity without a record. Asked only where [`PoolTraits::fuses`] says so.
-    ///
-    /// # Errors
-    /// Why not; the connection is then to be cleared by the next attempt, which is told so
-    /// ([`ClaimRequest::fused_fallback`]).
+    /// Begins a unit of work to run a body in, and claims in it. If the look-up before it was decided, then
+    /// the decision was to run the body. With `may_discard` the body's writes may have to be rolled back
+    /// alone.
     #[doc(hidden)]
-    fn open_fresh<'c>(
+    fn open_to_run<'c>(
         conn: &'c mut Self::Connection,
-        request: &ClaimRequest,
+        request: &RequestOf<Self::Connection>,
+        approach: Self::Approach,
         may_discard: bool,
-    ) -> impl Future<Output = Result<Fresh<'c, Self>, Result<FusedFallback, Error>>> + Send {
-        let _ = (conn, request, may_discard);
-        async { Err(Ok(FusedFallback::Unfit)) }
-    }
+    ) -> impl Future<Output = Result<Opened<'c, Self>, NotOpened<Self::Approach>>> + Send;
 
     /// Begins a unit of work without a claim, for a call without a key.
     #[doc(hidden)]
@@ -84,7 +116,7 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn join<'c>(
         conn: &'c mut Self::Connection,
-        request: &ClaimRequest,
+        request: &RequestOf<Self::Connection>,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
     /// Sets a savepoint in the caller's transaction, for a call without a key.
@@ -112,7 +144,7 @@ pub trait Backend: Database<Connection: Session> {
     #[doc(hidden)]
     fn has_ended(
         tx: &mut Transaction<'_, Self>,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self::Connection>,
     ) -> impl Future<Output = Result<bool, Error>> + Send {
         async {
             match tx.release_savepoint(claim, BodyWrites::Discard).await {
@@ -130,11 +162,19 @@ pub trait Backend: Database<Connection: Session> {
         tx: &mut Transaction<'_, Self>,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Writes the record and commits, after taking back the body's writes if `body_writes`.
+    /// Returns whether [`Backend::finish`] sends the record of this claim and COMMIT in one message: an error
+    /// then may be COMMIT's.
+    #[doc(hidden)]
+    fn finishes_in_one(claim: &ClaimOf<Self::Connection>) -> bool {
+        let _ = claim;
+        false
+    }
+
+    /// Writes the record and commits, after rolling back the body's writes with [`BodyWrites::Discard`].
     #[doc(hidden)]
     fn finish<'c>(
         tx: Transaction<'c, Self>,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self::Connection>,
         record: &NewRecord<'_>,
         body_writes: BodyWrites,
     ) -> impl Future<Output = FinishOutcome<'c, Self>> + Send {
@@ -215,7 +255,7 @@ pub trait Backend: Database<Connection: Session> {
 /// Writes the record as the last statement, after taking back the body's writes if `body_writes`.
 pub(crate) async fn write<S: Session>(
     conn: &mut S,
-    claim: &HeldClaim,
+    claim: &ClaimOf<S>,
     record: &NewRecord<'_>,
     body_writes: BodyWrites,
 ) -> Result<Written, Error> {
@@ -226,7 +266,7 @@ pub(crate) async fn write<S: Session>(
 /// Record and COMMIT, one after the other.
 pub(super) async fn finish<'c, DB: Backend>(
     mut tx: Transaction<'c, DB>,
-    claim: &HeldClaim,
+    claim: &ClaimOf<DB::Connection>,
     record: &NewRecord<'_>,
     body_writes: BodyWrites,
 ) -> FinishOutcome<'c, DB> {
@@ -240,5 +280,21 @@ pub(super) async fn finish<'c, DB: Backend>(
         },
         Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
         Err(error) => FinishOutcome::Refused(tx, error),
+    }
+}
+
+impl<DB: Backend> AsSession for PoolConnection<DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
+    }
+}
+
+impl<DB: Backend> AsSession for Transaction<'_, DB> {
+    type Session = DB::Connection;
+
+    fn session(&mut self) -> &mut DB::Connection {
+        self
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::session::{BodyWrites, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written};
+use super::claim::{ClaimRequest, Found};
+use super::session::{BodyWrites, ClaimOf, NewRecord, Purgeable, RequestOf, Session, Written};
 use super::typed::Store;
 use crate::decision::{DecideInput, Decision, Outcome, TypedMismatch, decide, unknown};
 use crate::values::error::{Error, Field, Mismatch};
@@ -35,8 +36,8 @@ pub struct Bound<'s, S, Req, Res> {
 /// After a rollback let go of it: a claim is worth nothing then, and on SQLite, which has no lock to
 /// ask, its key is in flight for this process for as long as it is kept.
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
-pub struct StoreClaim {
-    held: HeldClaim,
+pub struct StoreClaim<S: Session> {
+    held: ClaimOf<S>,
     operation: String,
     fingerprint: Fingerprint,
     request: Option<Vec<u8>>,
@@ -44,7 +45,7 @@ pub struct StoreClaim {
     attempt: i32,
 }
 
-impl fmt::Debug for StoreClaim {
+impl<S: Session> fmt::Debug for StoreClaim<S> {
     /// Names the attempt; neither the key nor the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreClaim")
@@ -54,15 +55,39 @@ impl fmt::Debug for StoreClaim {
     }
 }
 
-impl StoreClaim {
+impl<S: Session> StoreClaim<S> {
     /// Names this attempt; the record will carry it.
     pub fn attempt_id(&self) -> AttemptId {
         self.held.request.attempt_id
     }
 }
 
+impl<Req, Res> Store<Req, Res> {
+    /// Binds to a connection that has an open transaction, as its driver knows it.
+    ///
+    /// # Errors
+    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is
+    /// not known to the driver: that is [`in_connection`](Self::in_connection)'s.
+    pub fn in_transaction<'s, S: Session>(
+        &'s self,
+        conn: &'s mut S,
+    ) -> Result<Bound<'s, S, Req, Res>, Error> {
+        if conn.has_transaction() {
+            Ok(self.in_connection(conn))
+        } else {
+            Err(Error::NotInTransaction)
+        }
+    }
+
+    /// Binds to any connection. The caller answers for its transaction: without one, replays are
+    /// answered and a fresh key is [`Error::NotInTransaction`].
+    pub fn in_connection<'s, S: Session>(&'s self, conn: &'s mut S) -> Bound<'s, S, Req, Res> {
+        Bound::new(self, conn)
+    }
+}
+
 impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
-    pub(super) fn new(store: &'s Store<Req, Res>, conn: &'s mut S) -> Self {
+    fn new(store: &'s Store<Req, Res>, conn: &'s mut S) -> Self {
         Self { store, conn }
     }
 
@@ -81,7 +106,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         key: &IdempotencyKey,
         operation: &str,
         request: &Req,
-    ) -> Result<Outcome<StoreClaim, Req, Res>, Error>
+    ) -> Result<Outcome<StoreClaim<S>, Req, Res>, Error>
     where
         Req: Serialize + DeserializeOwned,
         Res: DeserializeOwned,
@@ -98,7 +123,10 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             expiry: self.store.expiry,
             lease_holder: None,
         };
-        let (lookup, held) = self.conn.claim(&claim_request).await?.split(claim_request);
+        let Found {
+            lookup,
+            claim: held,
+        } = self.conn.claim(&claim_request).await?;
         match decide(lookup, input) {
             Decision::Run { replaces, attempt } => {
                 let fingerprint = Fingerprint::compute(
@@ -141,7 +169,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// [`Error::TransactionAborted`] if a statement in it had failed;
     /// [`Error::FreshTransactionNeeded`] if another attempt has won; [`Error::NotStorable`]; and the
     /// database's. After an error, roll the transaction back.
-    pub async fn commit(&mut self, claim: StoreClaim, result: &Res) -> Result<Res, Error>
+    pub async fn commit(&mut self, claim: StoreClaim<S>, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
     {
@@ -157,7 +185,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// As [`commit`](Self::commit).
     pub async fn fail_permanent(
         &mut self,
-        claim: StoreClaim,
+        claim: StoreClaim<S>,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
         let (bytes, _) = encode(&claim.operation, failure)?;
@@ -169,7 +197,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// # Errors
     /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
     /// good; the claim is gone all the same.
-    pub async fn fail_transient(&mut self, claim: StoreClaim) -> Result<(), Error> {
+    pub async fn fail_transient(&mut self, claim: StoreClaim<S>) -> Result<(), Error> {
         let claim_request = claim.held.request.clone();
         let released = self.conn.release(claim.held).await;
         self.or_withdraw(&claim_request, released).await
@@ -182,7 +210,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// database's.
     pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
         let claim_request = ClaimRequest::new(self.store.table.clone(), self.identity(key, "get")?);
-        Ok(self.conn.look_up(&claim_request).await?.record)
+        Ok(self.conn.look_up(&claim_request).await?.lookup.record)
     }
 
     /// Deletes up to `limit` expired records of the table, of every namespace; returns how many.
@@ -214,7 +242,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
 
     async fn record(
         &mut self,
-        claim: StoreClaim,
+        claim: StoreClaim<S>,
         status: Status,
         payload: &[u8],
     ) -> Result<(), Error> {
@@ -247,7 +275,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// A claim whose transaction the caller ended without it is given up, whatever it left.
     async fn or_withdraw<T>(
         &mut self,
-        claim_request: &ClaimRequest,
+        claim_request: &RequestOf<S>,
         ended: Result<T, Error>,
     ) -> Result<T, Error> {
         if matches!(ended, Err(Error::TransactionEnded)) {

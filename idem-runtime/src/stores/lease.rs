@@ -8,15 +8,17 @@ use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use sqlx::Transaction;
+
 use super::backend::Backend;
-use super::session::{ClaimLookup, ClaimRequest, CommitError, NewRecord, Session};
+use super::claim::Found;
+use super::session::{CommitError, FoundBy, NewRecord, RequestOf, Session};
 use crate::decision::{Change, DecideInput, Decision, LeaseHolder, Lookup, decide};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::identity::Identity;
 use crate::values::policy::Lease;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-use crate::values::policy::OnLapse;
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
@@ -34,7 +36,7 @@ pub trait LeaseSession: Session {
     /// Claims: lock, look, decide, write, in one durable transaction. Refused inside another.
     fn acquire(
         &mut self,
-        request: &ClaimRequest,
+        request: &RequestOf<Self>,
         lease_request: &LeaseRequest<'_>,
     ) -> impl Future<Output = Result<Leased, CommitError>> + Send;
 
@@ -42,7 +44,7 @@ pub trait LeaseSession: Session {
     /// wants it. Refused inside another transaction.
     fn update(
         &mut self,
-        request: &ClaimRequest,
+        request: &RequestOf<Self>,
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, CommitError>> + Send;
 
@@ -80,7 +82,7 @@ pub(super) trait LeaseStatements: Session {
     /// that still stands there and is reclaimable, or (taking over) lapsed.
     fn upsert(
         &mut self,
-        request: &ClaimRequest,
+        request: &RequestOf<Self>,
         record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
@@ -89,7 +91,7 @@ pub(super) trait LeaseStatements: Session {
     /// The conditional UPDATE.
     fn update_row(
         &mut self,
-        request: &ClaimRequest,
+        request: &RequestOf<Self>,
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 }
@@ -98,11 +100,11 @@ pub(super) trait LeaseStatements: Session {
 /// something was written.
 pub(super) async fn decided<S: LeaseStatements>(
     conn: &mut S,
-    found: ClaimLookup,
-    request: &ClaimRequest,
+    found: FoundBy<S>,
     lease_request: &LeaseRequest<'_>,
 ) -> Result<(Leased, bool), Error> {
-    let (lookup, claim) = found.split(request.clone());
+    let Found { lookup, claim } = found;
+    let request = &claim.request;
     let found_record = lookup.record.is_some();
     let (leased, written) = match lease_request.plan(lookup) {
         Plan::Answer(leased) => return Ok((leased, false)),
@@ -141,7 +143,7 @@ pub struct LeaseRequest<'a> {
 impl fmt::Debug for LeaseRequest<'_> {
     /// Shows no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Terms")
+        f.debug_struct("LeaseRequest")
             .field("lease", &self.lease)
             .finish_non_exhaustive()
     }
@@ -263,42 +265,35 @@ impl Write<'_> {
     }
 }
 
-/// The condition under which a reclaimable record is replaced, for a database whose clock reads `now`.
+/// Refuses a connection inside a transaction: whoever ends it could take the lease back.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(super) fn reclaimable(now: &str) -> String {
-    format!("(status = 5 OR (status IN (1, 2) AND expires_at <= {now}))")
-}
-
-/// What a lapsed lease comes to by the policy that it was claimed under, as assignments. What is released
-/// is no attempt's any more: its owner, who may still ask for the answer to its claim, is fenced off.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
-    let retries = format!("on_lapse = {}", OnLapse::Retry.code());
-    format!(
-        "attempt_id = CASE WHEN {retries} THEN {becomes} ELSE attempt_id END, \
-         status = CASE WHEN {retries} THEN {} ELSE {} END, \
-         expires_at = CASE WHEN {retries} THEN {expires} ELSE expires_at END, \
-         locked_until = CASE WHEN {retries} THEN NULL ELSE locked_until END",
-        Change::LapseReleased.to().code(),
-        Change::Lapse.to().code(),
-    )
-}
-
-/// The condition on status and lapse, for a database whose clock reads `now`. The identity and the
-/// attempt stand beside it.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(super) fn condition(change: Change, now: &str) -> String {
-    let from: Vec<_> = change
-        .from()
-        .iter()
-        .map(|status| status.code().to_string())
-        .collect();
-    let lapsed = if change.wants_lapsed() {
-        format!(" AND locked_until <= {now}")
+pub(super) fn check_outside<S: Session>(conn: &S) -> Result<(), CommitError> {
+    if conn.has_transaction() {
+        Err(CommitError::RolledBack(Error::LeaseInTransaction))
     } else {
-        String::new()
-    };
-    format!("status IN ({}){lapsed}", from.join(", "))
+        Ok(())
+    }
+}
+
+/// Sends COMMIT if something was written, and ROLLBACK if nothing was.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) async fn end<DB: Backend, T>(
+    tx: Transaction<'_, DB>,
+    done: Result<(T, bool), Error>,
+) -> Result<T, CommitError> {
+    match done {
+        Ok((answer, true)) => DB::commit(tx).await.map(|()| answer),
+        Ok((answer, false)) => {
+            let ended = DB::roll_back(tx).await;
+            ended.map_err(|error| CommitError::RolledBack(DB::map_error(error)))?;
+            Ok(answer)
+        }
+        Err(error) => {
+            // If the ROLLBACK fails, the end of the session rolls back.
+            let _ = DB::roll_back(tx).await;
+            Err(CommitError::RolledBack(error))
+        }
+    }
 }
 
 /// Lapsed leases that nobody has asked for since.
@@ -370,6 +365,6 @@ pub struct UnknownRecord {
 impl fmt::Debug for UnknownRecord {
     /// Shows neither scope nor key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listed").finish_non_exhaustive()
+        f.debug_struct("UnknownRecord").finish_non_exhaustive()
     }
 }

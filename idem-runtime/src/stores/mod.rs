@@ -11,17 +11,14 @@ mod fast_check;
 #[cfg(feature = "test-switches")]
 pub mod fast_check;
 pub(crate) mod lease;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod lease_sql;
 pub(crate) mod leased;
 mod reconcile;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod rollback_guard;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod row;
-#[cfg_attr(
-    not(feature = "sqlite"),
-    allow(dead_code, reason = "SQLite alone has no lock to try")
-)]
-pub(crate) mod running;
 pub mod schema;
 pub(crate) mod session;
 mod typed;
@@ -34,8 +31,9 @@ pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 pub use self::backend::Backend;
-pub(crate) use self::backend::{FinishOutcome, write};
+pub(crate) use self::backend::{FinishOutcome, NotOpened, PoolTraitsOf, write};
 pub use self::bound::{Bound, StoreClaim};
+pub(crate) use self::claim::{ClaimRequest, Found};
 pub use self::lease::LeaseBackend;
 #[cfg(feature = "test-switches")]
 pub use self::lease::LeaseSession;
@@ -45,7 +43,6 @@ pub use self::reconcile::Unknown;
 pub use self::session::Migrate;
 pub use self::session::{AsSession, Session};
 pub(crate) use self::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
-    Purgeable, Written,
+    BodyWrites, ClaimOf, CommitError, FoundBy, NewRecord, Purgeable, Written,
 };
 pub use self::typed::{RawStore, Store};

@@ -12,9 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bound::Bound;
+use super::claim::ClaimRequest;
 use super::lease::{LeaseSession, Overdue, Page, UnknownRecord, Write};
 use super::leased::{certain, write_fenced};
-use super::session::{ClaimRequest, Purgeable};
+use super::session::Purgeable;
 use crate::decision::Change;
 use crate::values::error::Error;
 use crate::values::failure::StoredFailure;
@@ -25,13 +26,13 @@ use crate::values::record::{AttemptId, Record, Status, Timestamp};
 /// A key whose outcome is unknown, as it was seen. Settling it succeeds only if it still stands so.
 #[derive(Debug, Clone)]
 pub struct Unknown {
-    claim_request: ClaimRequest,
+    claim_request: ClaimRequest<()>,
     record: Record,
     settles_as: AttemptId,
 }
 
 impl Unknown {
-    fn new(claim_request: ClaimRequest, record: Record) -> Self {
+    fn new(claim_request: ClaimRequest<()>, record: Record) -> Self {
         Self {
             claim_request,
             record,
@@ -165,8 +166,10 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     pub async fn look_up(&mut self, key: &IdempotencyKey) -> Result<Option<Unknown>, Error> {
         let claim_request =
             ClaimRequest::new(self.store.table.clone(), self.identity(key, "look_up")?);
-        let record = self.conn.look_up(&claim_request).await?.record;
-        Ok(record
+        let found = self.conn.look_up(&claim_request.on_connection()).await?;
+        Ok(found
+            .lookup
+            .record
             .filter(|record| record.status == Status::Unknown)
             .map(|record| Unknown::new(claim_request, record)))
     }
@@ -252,7 +255,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     }
 
     async fn settle(&mut self, unknown: &Unknown, write: Write<'_>) -> Result<(), Error> {
-        write_fenced(self.conn, &unknown.claim_request, &write)
+        write_fenced(self.conn, &unknown.claim_request.on_connection(), &write)
             .await
             .map_err(certain)
     }

@@ -9,8 +9,9 @@
 //! writable primary, or a cluster that certifies uniqueness. With multi-master replication two
 //! nodes can accept the same key, and the library cannot undo that.
 
+use crate::stores::claim::ClaimRequest;
 use crate::stores::session::Migrate;
-use crate::stores::{AsSession, ClaimRequest, Session};
+use crate::stores::{AsSession, Session};
 use crate::values::error::{Error, Field, Invalid, Reason, SchemaFinding};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
@@ -166,7 +167,7 @@ pub async fn verify_table<C: AsSession>(
         Identity::of_operation("idem", Scope::GLOBAL, key),
     );
     let conn = conn.session();
-    let (_, held) = conn.look_up(&claim_request).await?.split(claim_request);
+    let held = conn.look_up(&claim_request).await?.claim;
     conn.verify(&held).await?;
     conn.findings(&held).await
 }

@@ -6,11 +6,7 @@
 use std::fmt;
 use std::future::Future;
 
-use sqlx::Transaction;
-use sqlx::pool::PoolConnection;
-
-use super::backend::Backend;
-pub(crate) use super::claim::{ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, PoolTraits};
+use super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::fingerprint::Fingerprint;
 use crate::values::record::{AttemptId, Status};
@@ -34,7 +30,7 @@ pub struct NewRecord<'a> {
 impl fmt::Debug for NewRecord<'_> {
     /// Shows neither request nor result nor failure.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
+        f.debug_struct("NewRecord")
             .field("status", &self.status)
             .field("operation", &self.operation)
             .finish_non_exhaustive()
@@ -91,6 +87,15 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
+/// The request of an attempt on a connection of this type.
+pub(crate) type RequestOf<S> = ClaimRequest<<S as Session>::PoolTraits>;
+
+/// The claim of an attempt on a connection of this type.
+pub(crate) type ClaimOf<S> = HeldClaim<<S as Session>::PoolTraits, <S as Session>::Claim>;
+
+/// What a claim found on a connection of this type.
+pub(crate) type FoundBy<S> = Found<<S as Session>::PoolTraits, <S as Session>::Claim>;
+
 /// A connection that a store can work on. Sealed; implemented by the drivers' connections.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no connection that a store can work on",
@@ -99,63 +104,70 @@ pub(crate) mod sealed {
 )]
 #[doc(hidden)]
 pub trait Session: sealed::Sealed + Send {
+    /// What only a pool knows of its connections.
+    type PoolTraits: fmt::Debug + Clone + Default + Send + Sync;
+
+    /// What a claim of this database holds besides what every claim does.
+    type Claim: fmt::Debug + Send + Sync;
+
     /// Whether a transaction is open, as the driver knows it.
     fn has_transaction(&self) -> bool;
 
-    /// In the open transaction: asks for the identity's lock, then looks its record up.
+    /// Asks for the identity's lock in the open transaction, and then looks the record up.
     fn claim(
         &mut self,
-        request: &ClaimRequest,
-    ) -> impl Future<Output = Result<ClaimLookup, Error>> + Send;
+        request: &RequestOf<Self>,
+    ) -> impl Future<Output = Result<FoundBy<Self>, Error>> + Send;
 
-    /// Looks the record up, without asking for anything.
+    /// Looks the record up, and asks for no lock.
     fn look_up(
         &mut self,
-        request: &ClaimRequest,
-    ) -> impl Future<Output = Result<ClaimLookup, Error>> + Send;
+        request: &RequestOf<Self>,
+    ) -> impl Future<Output = Result<FoundBy<Self>, Error>> + Send;
 
-    /// Checks that the table seen is fit to arbitrate, and remembers that it is.
-    fn verify(&mut self, claim: &HeldClaim) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Checks that the table of the claim is fit to arbitrate, and remembers that it is.
+    fn verify(&mut self, claim: &ClaimOf<Self>) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// What is worth knowing beside the table, and no reason to refuse it.
+    /// Returns what makes the table less safe, but is no reason to refuse it.
     fn findings(
         &mut self,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self>,
     ) -> impl Future<Output = Result<Vec<SchemaFinding>, Error>> + Send {
         let _ = claim;
         async { Ok(Vec::new()) }
     }
 
-    /// Marks the place before the body. `body_writes` says whether the body's writes may have to be taken
-    /// back alone.
+    /// Sets the savepoint before the body. `may_discard` says whether the body's writes may have to be
+    /// rolled back alone.
     fn set_savepoint(
         &mut self,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self>,
         may_discard: bool,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// After the body: proves that the savepoint is still there, where it is the ownership check; with `body_writes`,
-    /// takes back what was written since.
+    /// Releases the savepoint after the body. Where the savepoint is the ownership check, this proves that
+    /// the transaction is still the one that claimed. With [`BodyWrites::Discard`] it first rolls back what
+    /// the body wrote.
     fn release_savepoint(
         &mut self,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self>,
         body_writes: BodyWrites,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Writes the record, under the ownership check that the transaction is still the one that claimed.
+    /// Writes the record, if the transaction is still the one that claimed.
     fn write(
         &mut self,
-        claim: &HeldClaim,
+        claim: &ClaimOf<Self>,
         record: &NewRecord<'_>,
     ) -> impl Future<Output = Result<Written, Error>> + Send;
 
     /// Gives a claim back inside its transaction.
-    fn release(&mut self, claim: HeldClaim) -> impl Future<Output = Result<(), Error>> + Send;
+    fn release(&mut self, claim: ClaimOf<Self>) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// After a claim's transaction was ended without it: takes back what it left for others to see.
+    /// Deletes what a claim left for others to see when its transaction was committed without a record.
     fn withdraw(
         &mut self,
-        request: &ClaimRequest,
+        request: &RequestOf<Self>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = request;
         async { Ok(()) }
@@ -206,22 +218,6 @@ impl<S: Session> AsSession for S {
     type Session = S;
 
     fn session(&mut self) -> &mut S {
-        self
-    }
-}
-
-impl<DB: Backend> AsSession for PoolConnection<DB> {
-    type Session = DB::Connection;
-
-    fn session(&mut self) -> &mut DB::Connection {
-        self
-    }
-}
-
-impl<DB: Backend> AsSession for Transaction<'_, DB> {
-    type Session = DB::Connection;
-
-    fn session(&mut self) -> &mut DB::Connection {
         self
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of ARCHITECTURE.md that the compiler does not check.
 
 mod circles;
+mod dialects;
 mod imports;
 mod layout;
 mod namespaces;

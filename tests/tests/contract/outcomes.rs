@@ -2,7 +2,7 @@
 
 use idem_runtime::StoredFailure;
 use idem_runtime::record::Status;
-use idem_runtime::store::{Outcome, StoreClaim};
+use idem_runtime::store::{Outcome, Session, StoreClaim};
 use serde_json::{Value, json};
 
 use crate::subject::{
@@ -147,7 +147,7 @@ pub(crate) async fn an_operator_reads_what_was_recorded<S: Subject>() {
     assert!(found.fingerprint.is_some());
 }
 
-fn wire(outcome: &Outcome<StoreClaim, Value, Value>) -> Value {
+fn wire<S: Session>(outcome: &Outcome<StoreClaim<S>, Value, Value>) -> Value {
     serde_json::to_value(outcome).expect("an outcome can be sent")
 }
 

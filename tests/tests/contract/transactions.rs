@@ -12,7 +12,7 @@ const ENDS: [&str; 3] = ["commit", "fail_permanent", "fail_transient"];
 async fn end<S: Subject>(
     store: &RawStore,
     conn: &mut S::Conn,
-    claim: StoreClaim,
+    claim: StoreClaim<S::Conn>,
     how: &str,
 ) -> Result<(), Error> {
     let mut bound = store.in_connection(conn);

@@ -7,7 +7,7 @@ use sqlx::Transaction;
 use super::connection::ConnectionState;
 use super::rollback::depth;
 use crate::calls::kit::request::Request;
-use crate::stores::{Backend, HeldClaim};
+use crate::stores::{Backend, ClaimOf};
 use crate::values::fingerprint::Fingerprint;
 use crate::values::record::AttemptId;
 use crate::values::spec::OperationSpec;
@@ -21,7 +21,7 @@ pub struct Claim<'u, DB: Backend> {
     /// The driver's transaction depth of `tx`.
     pub(super) depth: usize,
     /// The claim, or `None` for a call without a key.
-    pub(super) held: Option<HeldClaim>,
+    pub(super) held: Option<ClaimOf<DB::Connection>>,
     /// The attempt of the reclaimable record that the new record replaces.
     pub(super) replaces: Option<AttemptId>,
     pub(super) attempt: i32,
@@ -49,7 +49,7 @@ impl<'u, DB: Backend> Claim<'u, DB> {
     }
 
     /// Adds the claim on the call's key.
-    pub(super) fn holding(self, held: HeldClaim) -> Self {
+    pub(super) fn holding(self, held: ClaimOf<DB::Connection>) -> Self {
         Self {
             held: Some(held),
             ..self

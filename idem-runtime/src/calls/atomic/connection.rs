@@ -7,8 +7,7 @@ use sqlx::pool::PoolConnection;
 
 use super::source::{From, Source};
 use crate::calls::kit::pooled_conn::{MAX_DIRTY_CONNECTIONS, acquire};
-use crate::stores::session::PoolTraits;
-use crate::stores::{Backend, Session as _};
+use crate::stores::{Backend, PoolTraitsOf, Session as _};
 use crate::values::error::Error;
 
 /// Owns the connection of a call. While its state is not known, dropping the guard closes the
@@ -110,10 +109,10 @@ impl<'c, DB: Backend> ConnectionGuard<'c, DB> {
 
     /// Returns the traits of the pool, if there is one, and remembers whether its connections may be
     /// closed.
-    pub(super) fn pool_traits(&mut self) -> Result<PoolTraits, Error> {
+    pub(super) fn pool_traits(&mut self) -> Result<PoolTraitsOf<DB>, Error> {
         let traits = self.pool().map(DB::pool_traits).transpose()?;
         let traits = traits.unwrap_or_default();
-        self.is_irreplaceable = traits.ends_with_connections;
+        self.is_irreplaceable = DB::is_irreplaceable(&traits);
         Ok(traits)
     }
 

@@ -8,25 +8,26 @@ use super::rollback::{roll_back_body, roll_back_nested};
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::contract::Contract;
 use crate::stores::{
-    self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, Written,
+    self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, PoolTraitsOf,
+    Written,
 };
 use crate::values::error::Error;
 use crate::values::record::Status;
 
 /// How a claim ended.
-pub(super) enum Ending<T, E> {
+pub(super) enum Ending<P, T, E> {
     Answered(Answer<T, E>),
     /// Another attempt's record made the INSERT fail; this attempt is rolled back. `refusal` is the
     /// database's error if it may have another cause; it is the answer if no such record exists.
     Conflict {
-        claim_request: ClaimRequest,
+        claim_request: ClaimRequest<P>,
         snapshot: bool,
         refusal: Option<Error>,
     },
     /// The record was refused; this attempt is rolled back. `with_commit` is set if COMMIT was in
     /// the same message.
     Refused {
-        claim_request: ClaimRequest,
+        claim_request: ClaimRequest<P>,
         refusal: Error,
         with_commit: bool,
         answer: Answer<T, E>,
@@ -34,12 +35,12 @@ pub(super) enum Ending<T, E> {
     /// The body failed while it read from a snapshot older than the lock: a competing attempt may
     /// have committed since.
     FailedInSnapshot {
-        claim_request: ClaimRequest,
+        claim_request: ClaimRequest<P>,
         error: E,
     },
     /// COMMIT was sent and its answer was lost. `answer` is right if the COMMIT was executed.
     Ambiguous {
-        claim_request: Option<ClaimRequest>,
+        claim_request: Option<ClaimRequest<P>>,
         lost: sqlx::Error,
         answer: Answer<T, E>,
     },
@@ -50,7 +51,7 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
     mut claim: Claim<'_, DB>,
     value: T,
     contract: &Contract<T, E>,
-) -> Ending<T, E> {
+) -> Ending<PoolTraitsOf<DB>, T, E> {
     if !roll_back_nested(&mut claim.tx, claim.depth, claim.state).await {
         return roll_back_and_answer(claim, Answer::Refused(Error::TransactionEnded)).await;
     }
@@ -74,7 +75,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
     mut claim: Claim<'_, DB>,
     error: E,
     contract: &Contract<T, E>,
-) -> Ending<T, E> {
+) -> Ending<PoolTraitsOf<DB>, T, E> {
     // Transactions that the body left open are rolled back with it.
     roll_back_nested(&mut claim.tx, claim.depth, claim.state).await;
     let name = &claim.request_snapshot.name;
@@ -110,7 +111,7 @@ pub(super) async fn failed<DB: Backend, T, E>(
 async fn roll_back_and_answer<DB: Backend, T, E>(
     claim: Claim<'_, DB>,
     answer: Answer<T, E>,
-) -> Ending<T, E> {
+) -> Ending<PoolTraitsOf<DB>, T, E> {
     if matches!(answer, Answer::Refused(Error::StatementUnfinished(_))) {
         claim.state.set_out_of_sync();
     }
@@ -124,7 +125,7 @@ async fn record<DB: Backend, T, E>(
     status: Status,
     payload: &[u8],
     answer: Answer<T, E>,
-) -> Ending<T, E> {
+) -> Ending<PoolTraitsOf<DB>, T, E> {
     let Claim {
         mut tx,
         state,
@@ -200,7 +201,7 @@ async fn record<DB: Backend, T, E>(
                 refusal => refusal,
             };
             Ending::Refused {
-                with_commit: own && held.fused,
+                with_commit: own && DB::finishes_in_one(&held),
                 claim_request: held.request,
                 refusal,
                 answer,
@@ -215,9 +216,9 @@ async fn commit<DB: Backend, T, E>(
     mut tx: Transaction<'_, DB>,
     state: &mut ConnectionState,
     own: bool,
-    claim_request: Option<ClaimRequest>,
+    claim_request: Option<ClaimRequest<PoolTraitsOf<DB>>>,
     answer: Answer<T, E>,
-) -> Ending<T, E> {
+) -> Ending<PoolTraitsOf<DB>, T, E> {
     let committed = if own {
         match DB::end(&mut tx).await {
             Err(CommitError::RolledBack(refusal)) => {
@@ -240,11 +241,11 @@ async fn commit<DB: Backend, T, E>(
     }
 }
 
-fn not_committed<T, E>(
+fn not_committed<P, T, E>(
     error: CommitError,
-    claim_request: Option<ClaimRequest>,
+    claim_request: Option<ClaimRequest<P>>,
     answer: Answer<T, E>,
-) -> Ending<T, E> {
+) -> Ending<P, T, E> {
     match error {
         CommitError::RolledBack(error) => Ending::Answered(Answer::Refused(error)),
         CommitError::Ambiguous(lost) => Ending::Ambiguous {

@@ -20,7 +20,7 @@ use super::unit::Unit;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::contract::Contract;
 use crate::calls::kit::request::Request;
-use crate::stores::Backend;
+use crate::stores::{Backend, PoolTraitsOf};
 use crate::values::error::Error;
 use crate::values::replay::Replayable;
 
@@ -72,14 +72,14 @@ pub fn tx<'a, 'u, DB: Backend>(claim: &'a mut Claim<'u, DB>) -> &'a mut Transact
 }
 
 /// The end of a claim, which no longer borrows the unit.
-pub struct Finished<T, E>(Ending<T, E>);
+pub struct Finished<DB: Backend, T, E>(Ending<PoolTraitsOf<DB>, T, E>);
 
 /// Records the result and commits it with the body's writes, or rolls both back.
 pub async fn finish<DB: Backend, T, E>(
     claim: Claim<'_, DB>,
     result: Result<T, E>,
     contract: &Contract<T, E>,
-) -> Finished<T, E> {
+) -> Finished<DB, T, E> {
     Finished(match result {
         Ok(value) => ending::succeeded(claim, value, contract).await,
         Err(error) => ending::failed(claim, error, contract).await,
@@ -92,7 +92,7 @@ pub async fn finish<DB: Backend, T, E>(
 /// The body's own error, or an [`Error`] of the library, converted by `From`.
 pub async fn settle<DB: Backend, T, E>(
     mut unit: Unit<'_, DB>,
-    finished: Finished<T, E>,
+    finished: Finished<DB, T, E>,
     mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {

@@ -7,9 +7,11 @@ use super::connection::ConnectionGuard;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::{RESOLVE_WITHIN, pause};
 use crate::calls::kit::request::Request;
+use crate::decision::Lookup;
 use crate::decision::{Decision, decide};
-use crate::stores::{Backend, ClaimLookup, ClaimRequest, Session};
+use crate::stores::{Backend, ClaimRequest, Found, PoolTraitsOf, Session};
 use crate::values::error::Error;
+use crate::values::record::AttemptId;
 
 /// Returns the driver error for a connection whose answers do not match its statements, if there is
 /// no better one.
@@ -52,7 +54,7 @@ pub(super) fn out_of_sync_at(refusal: Error) -> Error {
 pub(super) async fn after_conflict<DB: Backend, T, E>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     snapshot: bool,
     refusal: Option<Error>,
 ) -> Answer<T, E> {
@@ -73,7 +75,7 @@ pub(super) async fn after_conflict<DB: Backend, T, E>(
 pub(super) async fn after_failure<DB: Backend, T, E>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     error: E,
 ) -> Answer<T, E> {
     match look_again(connection, request, claim_request).await {
@@ -89,15 +91,12 @@ pub(super) async fn after_failure<DB: Backend, T, E>(
 async fn look_again<DB: Backend>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
 ) -> Result<(Decision, bool), Error> {
     connection.release_unknown();
     let (conn, _) = connection.connect().await.map_err(DB::map_error)?;
     let joined = conn.has_transaction();
-    let (lookup, _) = conn
-        .look_up(claim_request)
-        .await?
-        .split(claim_request.clone());
+    let lookup = conn.look_up(claim_request).await?.lookup;
     Ok((decide(lookup, request.decide_input()), joined))
 }
 
@@ -115,7 +114,7 @@ enum Verdict {
 pub(super) async fn lost_commit<DB: Backend, T, E>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     lost: sqlx::Error,
     answer: Answer<T, E>,
 ) -> Answer<T, E> {
@@ -153,38 +152,32 @@ pub(super) async fn lost_commit<DB: Backend, T, E>(
 async fn verdict<DB: Backend>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
 ) -> Result<Verdict, Error> {
     let (conn, state) = connection.connect().await.map_err(DB::map_error)?;
     state.set_close_on_drop(true);
     let anew = claim_request.anew();
     let (tx, found) = DB::open(conn, &anew).await?;
-    let found = found?;
-    let snapshot = found.snapshot;
-    let mut verdict = judge(found, request, claim_request, anew);
+    let Found { lookup, claim } = found?;
+    let mut verdict = judge(lookup, request, claim_request.attempt_id);
     let rolled_back = DB::roll_back(tx).await.map_err(DB::map_error);
     state.set_close_on_drop(rolled_back.is_err());
-    if snapshot && matches!(verdict, Verdict::RolledBack) {
+    if claim.snapshot && matches!(verdict, Verdict::RolledBack) {
         rolled_back?;
         // The snapshot of this transaction may be older than the lock: the old transaction may have
         // committed in between. It has ended, so a look-up from here on is exact.
-        let found = conn.look_up(claim_request).await?;
-        verdict = judge(found, request, claim_request, claim_request.clone());
+        let lookup = conn.look_up(claim_request).await?.lookup;
+        verdict = judge(lookup, request, claim_request.attempt_id);
     }
     Ok(verdict)
 }
 
-fn judge(
-    found: ClaimLookup,
-    request: &Request,
-    claim_request: &ClaimRequest,
-    current: ClaimRequest,
-) -> Verdict {
-    let ours = found
+/// Returns the outcome of the attempt's COMMIT, by what its identity's record says.
+fn judge(lookup: Lookup, request: &Request, attempt_id: AttemptId) -> Verdict {
+    let ours = lookup
         .record
         .as_ref()
-        .is_some_and(|record| record.attempt_id == claim_request.attempt_id);
-    let (lookup, _) = found.split(current);
+        .is_some_and(|record| record.attempt_id == attempt_id);
     match decide(lookup, request.decide_input()) {
         _ if ours => Verdict::Executed,
         Decision::Run { .. } => Verdict::RolledBack,

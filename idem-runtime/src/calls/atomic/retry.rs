@@ -9,21 +9,21 @@ use super::connection::ConnectionGuard;
 use crate::calls::kit::backoff::Backoff;
 use crate::calls::kit::request::Request;
 use crate::decision::Decision;
-use crate::stores::{Backend, FusedFallback};
+use crate::stores::Backend;
 use crate::values::error::Error;
 use crate::values::policy::OnConflict;
 
 /// Why a call claims again.
 #[derive(Debug)]
-pub(super) enum Retry {
+pub(super) enum Retry<A> {
     /// The pooled connection was inside a transaction of other code: take another connection.
     DirtyConnection,
     /// Another attempt holds the key or a lock: wait without a connection.
     Wait(Duration),
     /// The database has forgotten the connection's prepared statements: prepare them again.
     StatementsLost,
-    /// The claim could not be made in the message of BEGIN.
-    NotFused(FusedFallback),
+    /// The unit of work could not be opened this way: open it from here.
+    Approach(A),
     /// BEGIN failed on the caller's connection: return this error after the transaction that may
     /// have begun is ended.
     BeginFailed(Error),
@@ -31,31 +31,41 @@ pub(super) enum Retry {
 
 /// Why an attempt to claim did not lead to the body.
 #[derive(Debug)]
-pub(super) enum NotClaimed {
+pub(super) enum NotClaimed<A> {
     Decided(Decision),
-    Again(Retry),
+    Again(Retry<A>),
     Failed(Error),
 }
 
-impl From<Error> for NotClaimed {
+impl<A> From<Error> for NotClaimed<A> {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// What a call keeps of its attempts to claim.
-#[derive(Debug, Default)]
-pub(super) struct Retries {
+#[derive(Debug)]
+pub(super) struct Retries<A> {
     backoff: Backoff,
     /// Why the next attempt is made, or `None` before the first.
-    next: Option<Retry>,
+    next: Option<Retry<A>>,
     /// Whether the call has started again because prepared statements were lost.
     prepared_anew: bool,
 }
 
-impl Retries {
+impl<A> Default for Retries<A> {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::default(),
+            next: None,
+            prepared_anew: false,
+        }
+    }
+}
+
+impl<A: Default> Retries<A> {
     /// Sets why the next attempt is made.
-    pub(super) fn set_next(&mut self, retry: Retry) {
+    pub(super) fn set_next(&mut self, retry: Retry<A>) {
         self.next = Some(retry);
     }
 
@@ -64,25 +74,24 @@ impl Retries {
         self.backoff.waits()
     }
 
-    /// Does what the last attempt left to this one. Returns why this one must not begin and claim
-    /// in one message, if there is a reason.
+    /// Does what the last attempt left to this one. Returns what it starts from.
     pub(super) async fn resume<DB: Backend>(
         &mut self,
         connection: &mut ConnectionGuard<'_, DB>,
-    ) -> Result<Option<FusedFallback>, Error> {
+    ) -> Result<A, Error> {
         connection.end_unresolved_begin().await?;
         match self.next.take() {
-            None | Some(Retry::StatementsLost) => Ok(None),
-            Some(Retry::NotFused(fallback)) => Ok(Some(fallback)),
+            None | Some(Retry::StatementsLost) => Ok(A::default()),
+            Some(Retry::Approach(approach)) => Ok(approach),
             Some(Retry::BeginFailed(error)) => Err(error),
             Some(Retry::DirtyConnection) => {
                 connection.release();
-                Ok(None)
+                Ok(A::default())
             }
             Some(Retry::Wait(pause)) => {
                 connection.release();
                 sleep(pause).await;
-                Ok(None)
+                Ok(A::default())
             }
         }
     }
@@ -95,7 +104,7 @@ impl Retries {
         error: Error,
         own: bool,
         request: &Request,
-    ) -> NotClaimed {
+    ) -> NotClaimed<A> {
         if matches!(error, Error::StatementsLost(_)) {
             // The body has not run, and the next attempt prepares the statements again.
             return if mem::replace(&mut self.prepared_anew, true) {
@@ -124,7 +133,11 @@ impl Retries {
 
     /// Returns whether the call tries again after this decision: with `on_conflict = "wait"`, while
     /// another attempt is in flight.
-    pub(super) fn after_decision(&mut self, decision: Decision, request: &Request) -> NotClaimed {
+    pub(super) fn after_decision(
+        &mut self,
+        decision: Decision,
+        request: &Request,
+    ) -> NotClaimed<A> {
         if matches!(decision, Decision::Refuse(Error::InFlight { .. }))
             && let Some(pause) = self.wait(request)
         {

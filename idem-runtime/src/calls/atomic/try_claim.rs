@@ -3,7 +3,7 @@
 //! [`try_claim`] has one function for each phase. Pool hygiene is in `connection`, and `retry` says
 //! whether an error or a decision leads to another attempt.
 
-use sqlx::Transaction;
+use sqlx::{Database, Transaction};
 
 use super::claim::Claim;
 use super::connection::{ConnectionGuard, ConnectionState};
@@ -11,60 +11,48 @@ use super::retry::{NotClaimed, Retries, Retry};
 use super::rollback::roll_back;
 use crate::calls::kit::request::Request;
 use crate::decision::{Decision, decide};
-use crate::stores::running::RunningKey;
-use crate::stores::{Backend, ClaimLookup, ClaimRequest, FusedFallback, HeldClaim, Session};
+use crate::stores::{
+    Backend, ClaimOf, ClaimRequest, Found, FoundBy, NotOpened, PoolTraitsOf, Session,
+};
 use crate::values::error::Error;
 
 /// Tries once to claim the key. Returns a claim if the body is to run.
 pub(super) async fn try_claim<'u, DB: Backend>(
     connection: &'u mut ConnectionGuard<'_, DB>,
-    retries: &mut Retries,
+    retries: &mut Retries<DB::Approach>,
     request: &mut Request,
     recording: bool,
-) -> Result<Claim<'u, DB>, NotClaimed> {
-    let fallback = retries.resume(connection).await?;
-    let mut claim_request = new_claim_request(connection, request, fallback)?;
+) -> Result<Claim<'u, DB>, NotClaimed<DB::Approach>> {
+    let mut approach = retries.resume(connection).await?;
+    let claim_request = new_claim_request(connection, request)?;
     if !connection.is_clean().await? {
         return Err(NotClaimed::Again(Retry::DirtyConnection));
     }
     let pooled = connection.is_pooled();
     let (conn, state) = connection.connect().await.map_err(DB::map_error)?;
     let own = !conn.has_transaction();
-    let running = match &mut claim_request {
-        Some(claim_request) if own => {
-            look_up_before_begin::<DB>(conn, state, claim_request, request, retries).await?
-        }
-        _ => None,
-    };
-    state.set_close_on_drop(own);
-    if let Some(claim_request) = claim_request.as_ref().filter(|_| own && pooled)
-        && may_begin_fused(claim_request)
-    {
-        let (tx, held) = begin_fused::<DB>(conn, claim_request, recording).await?;
-        return Ok(Claim::on(tx, state, own, request).holding(held));
+    if let Some(claim_request) = claim_request.as_ref().filter(|_| own) {
+        let claim_request = (claim_request, &mut approach);
+        look_up_before_begin::<DB>(conn, state, claim_request, request, retries).await?;
     }
-    let (tx, found) = match begin::<DB>(conn, claim_request.as_ref(), own).await {
+    state.set_close_on_drop(own);
+    let begun = begin::<DB>(conn, claim_request.as_ref(), approach, own, recording).await;
+    let (tx, found) = match begun {
         Ok(begun) => begun,
-        Err(error) if own => {
+        // The connection is closed on drop until the transaction begun on it has ended; the next
+        // attempt does that first.
+        Err(NotOpened::Again(approach)) => {
+            return Err(NotClaimed::Again(Retry::Approach(approach)));
+        }
+        Err(NotOpened::Failed(error)) if own => {
             return Err(begin_failed::<DB>(error, pooled, state, request, retries));
         }
-        Err(error) => return Err(error.into()),
+        Err(NotOpened::Failed(error)) => return Err(error.into()),
     };
     state.set_close_on_drop(own && pooled);
     let claim = Claim::on(tx, state, own, request);
-    match claim_request.zip(found) {
-        Some((claim_request, found)) => {
-            decide_in_transaction(
-                claim,
-                claim_request,
-                found,
-                running,
-                request,
-                recording,
-                retries,
-            )
-            .await
-        }
+    match found {
+        Some(found) => decide_in_transaction(claim, found, request, recording, retries).await,
         None => Ok(claim),
     }
 }
@@ -73,40 +61,27 @@ pub(super) async fn try_claim<'u, DB: Backend>(
 fn new_claim_request<DB: Backend>(
     connection: &mut ConnectionGuard<'_, DB>,
     request: &mut Request,
-    fused_fallback: Option<FusedFallback>,
-) -> Result<Option<ClaimRequest>, Error> {
-    let claim_request = request.claim_request()?;
+) -> Result<Option<ClaimRequest<PoolTraitsOf<DB>>>, Error> {
     let pool_traits = connection.pool_traits()?;
-    Ok(claim_request.map(|claim_request| ClaimRequest {
-        pool_traits,
-        fused_fallback,
-        ..claim_request
-    }))
+    request.claim_request(pool_traits)
 }
 
-/// Looks the record up where beginning a transaction would wait for other keys. Returns the key that
-/// now runs in this process, if the database has no lock for it.
+/// Looks the record up where beginning a transaction would wait for other keys. Returns the decision if
+/// it is not to run the body.
 async fn look_up_before_begin<DB: Backend>(
     conn: &mut DB::Connection,
     state: &mut ConnectionState,
-    claim_request: &mut ClaimRequest,
+    (claim_request, approach): (&ClaimRequest<PoolTraitsOf<DB>>, &mut DB::Approach),
     request: &Request,
-    retries: &mut Retries,
-) -> Result<Option<RunningKey>, NotClaimed> {
-    let found = match DB::look_up_before_begin(conn, claim_request).await {
-        Ok(None) => return Ok(None),
-        Ok(Some(found)) => found,
+    retries: &mut Retries<DB::Approach>,
+) -> Result<(), NotClaimed<DB::Approach>> {
+    let lookup = match DB::look_up_before_begin(conn, claim_request, approach).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(lookup)) => lookup,
         Err(error) => return Err(retries.after_error::<DB>(error, true, request)),
     };
-    if let Some(path) = &found.database_path {
-        claim_request.pool_traits.database_path = Some(path.clone());
-    }
-    let (lookup, held) = found.split(claim_request.clone());
     match decide(lookup, request.decide_input()) {
-        Decision::Run { replaces, .. } => {
-            claim_request.found_reclaimable = replaces.is_some();
-            Ok(held.running)
-        }
+        Decision::Run { .. } => Ok(()),
         decision => {
             state.set_close_on_drop(false);
             Err(retries.after_decision(decision, request))
@@ -114,54 +89,23 @@ async fn look_up_before_begin<DB: Backend>(
     }
 }
 
-/// Returns whether to begin and claim in one message.
-fn may_begin_fused(claim_request: &ClaimRequest) -> bool {
-    claim_request.pool_traits.fuses
-        && matches!(
-            claim_request.fused_fallback,
-            None | Some(FusedFallback::Unprepared)
-        )
-}
-
-/// Begins the unit of work and claims in it, in one message.
-async fn begin_fused<'c, DB: Backend>(
-    conn: &'c mut DB::Connection,
-    claim_request: &ClaimRequest,
-    recording: bool,
-) -> Result<(Transaction<'c, DB>, HeldClaim), NotClaimed> {
-    match DB::open_fresh(conn, claim_request, recording).await {
-        Ok(begun) => Ok(begun),
-        // The connection is closed on drop until the transaction begun on it has ended; the next
-        // attempt does that first.
-        Err(Ok(fallback)) => {
-            let fallback = next_fallback(claim_request.fused_fallback, fallback);
-            Err(NotClaimed::Again(Retry::NotFused(fallback)))
-        }
-        Err(Err(error)) => Err(error.into()),
-    }
-}
-
-/// Returns why the next attempt must not begin and claim in one message.
-fn next_fallback(before: Option<FusedFallback>, now: FusedFallback) -> FusedFallback {
-    match now {
-        // A connection that does not know a statement after it was prepared there never will.
-        FusedFallback::Unprepared if before.is_some() => FusedFallback::Unfit,
-        now => now,
-    }
-}
-
-/// A unit of work, and what claiming in it showed if the call has a key.
-type Begun<'c, DB> = (Transaction<'c, DB>, Option<Result<ClaimLookup, Error>>);
+/// A unit of work, and what claiming in it found if the call has a key.
+type Begun<'c, DB> = (
+    Transaction<'c, DB>,
+    Option<Result<FoundBy<<DB as Database>::Connection>, Error>>,
+);
 
 /// Begins the unit of work, and claims in it if the call has a key.
 async fn begin<'c, DB: Backend>(
     conn: &'c mut DB::Connection,
-    claim_request: Option<&ClaimRequest>,
+    claim_request: Option<&ClaimRequest<PoolTraitsOf<DB>>>,
+    approach: DB::Approach,
     own: bool,
-) -> Result<Begun<'c, DB>, Error> {
+    recording: bool,
+) -> Result<Begun<'c, DB>, NotOpened<DB::Approach>> {
     Ok(match (claim_request, own) {
         (Some(claim_request), true) => {
-            let (tx, found) = DB::open(conn, claim_request).await?;
+            let (tx, found) = DB::open_to_run(conn, claim_request, approach, recording).await?;
             (tx, Some(found))
         }
         (None, true) => (DB::open_plain(conn).await?, None),
@@ -180,8 +124,8 @@ fn begin_failed<DB: Backend>(
     pooled: bool,
     state: &mut ConnectionState,
     request: &Request,
-    retries: &mut Retries,
-) -> NotClaimed {
+    retries: &mut Retries<DB::Approach>,
+) -> NotClaimed<DB::Approach> {
     let retry = match retries.after_error::<DB>(error, true, request) {
         NotClaimed::Failed(error) if !pooled => Retry::BeginFailed(error),
         NotClaimed::Again(retry) => retry,
@@ -194,13 +138,11 @@ fn begin_failed<DB: Backend>(
 /// Decides inside the transaction and prepares for the body.
 async fn decide_in_transaction<'u, DB: Backend>(
     mut claim: Claim<'u, DB>,
-    claim_request: ClaimRequest,
-    found: Result<ClaimLookup, Error>,
-    running: Option<RunningKey>,
+    found: Result<FoundBy<DB::Connection>, Error>,
     request: &Request,
     recording: bool,
-    retries: &mut Retries,
-) -> Result<Claim<'u, DB>, NotClaimed> {
+    retries: &mut Retries<DB::Approach>,
+) -> Result<Claim<'u, DB>, NotClaimed<DB::Approach>> {
     let found = match found {
         Ok(found) => found,
         Err(error) => {
@@ -209,8 +151,10 @@ async fn decide_in_transaction<'u, DB: Backend>(
             return Err(retries.after_error::<DB>(error, claim.own, request));
         }
     };
-    let (lookup, mut held) = found.split(claim_request);
-    held.running = held.running.or(running);
+    let Found {
+        lookup,
+        claim: held,
+    } = found;
     let stopped = match decide(lookup, request.decide_input()) {
         Decision::Run { replaces, attempt } => {
             match prepare(&mut *claim.tx, &held, recording).await {
@@ -229,7 +173,11 @@ async fn decide_in_transaction<'u, DB: Backend>(
 }
 
 /// Verifies the table if needed and sets the savepoint before the body.
-async fn prepare<S: Session>(conn: &mut S, held: &HeldClaim, recording: bool) -> Result<(), Error> {
+async fn prepare<S: Session>(
+    conn: &mut S,
+    held: &ClaimOf<S>,
+    recording: bool,
+) -> Result<(), Error> {
     if !held.verified {
         conn.verify(held).await?;
     }

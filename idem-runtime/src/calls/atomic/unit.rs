@@ -8,7 +8,7 @@ use crate::stores::Backend;
 /// The connection of a call, and what the call keeps between its attempts.
 pub struct Unit<'c, DB: Backend> {
     pub(super) connection: ConnectionGuard<'c, DB>,
-    pub(super) retries: Retries,
+    pub(super) retries: Retries<DB::Approach>,
 }
 
 /// Creates a unit of work on `db`; sends nothing.

@@ -38,7 +38,7 @@ pub(crate) struct PooledConn<DB: Backend> {
 
 impl<DB: Backend> PooledConn<DB> {
     pub(crate) async fn from(pool: &Pool<DB>) -> Result<Self, Error> {
-        let is_irreplaceable = DB::pool_traits(pool)?.ends_with_connections;
+        let is_irreplaceable = DB::is_irreplaceable(&DB::pool_traits(pool)?);
         for _ in 0..=MAX_DIRTY_CONNECTIONS {
             let acquired = acquire(pool, is_irreplaceable).await;
             let mut pooled = Self {

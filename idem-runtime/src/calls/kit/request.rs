@@ -11,7 +11,7 @@ use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields
 use crate::values::identity::{Identity, LockKey};
 use crate::values::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
 use crate::values::operation::Operation;
-use crate::values::record::{Record, stored_request};
+use crate::values::record::{AttemptId, Record, stored_request};
 use crate::values::spec::OperationSpec;
 
 /// A value that is compared on a retry. Implemented for every type that is `Serialize`.
@@ -189,7 +189,10 @@ impl Request {
 
     /// Returns the request of a new attempt at this call's key, or `None` if the call has no key and
     /// needs none.
-    pub(crate) fn claim_request(&mut self) -> Result<Option<ClaimRequest>, Error> {
+    pub(crate) fn claim_request<P>(
+        &mut self,
+        pool_traits: P,
+    ) -> Result<Option<ClaimRequest<P>>, Error> {
         let table = self.operation.table_name();
         let Some(identity) = self.settle()?.cloned() else {
             return Ok(None);
@@ -197,7 +200,13 @@ impl Request {
         let lock_key = *self
             .lock_key
             .get_or_insert_with(|| identity.lock_key(table));
-        Ok(Some(ClaimRequest::with_lock_key(table, identity, lock_key)))
+        Ok(Some(ClaimRequest {
+            table: table.into(),
+            identity,
+            lock_key,
+            attempt_id: AttemptId::random(),
+            pool_traits,
+        }))
     }
 
     pub(crate) fn started(&self) -> Instant {

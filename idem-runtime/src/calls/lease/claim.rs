@@ -10,8 +10,8 @@ use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::kit::request::Request;
 use crate::decision::Decision;
 use crate::stores::lease::{LeaseBackend, LeaseRequest};
-use crate::stores::leased;
-use crate::stores::{ClaimRequest, CommitError};
+use crate::stores::leased::{self, LeaseAnswer};
+use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
 use crate::values::error::Error;
 use crate::values::policy::{Lease, OnConflict};
 
@@ -49,7 +49,7 @@ enum ClaimAnswer {
 pub(super) async fn claim<DB: LeaseBackend>(
     pool: &Pool<DB>,
     request: &Request,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     lease: Lease,
     backoff: &mut Backoff,
 ) -> Result<Claimed, Decision> {
@@ -88,7 +88,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
 /// same attempt gets its own lease.
 async fn resolve_lost<DB: LeaseBackend>(
     pool: &Pool<DB>,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     lease_request: &LeaseRequest<'_>,
     lost: sqlx::Error,
     sent: Instant,
@@ -119,7 +119,7 @@ async fn resolve_lost<DB: LeaseBackend>(
 
 async fn claim_once<DB: LeaseBackend>(
     pool: &Pool<DB>,
-    claim_request: &ClaimRequest,
+    claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     lease_request: &LeaseRequest<'_>,
 ) -> ClaimAnswer {
     let mut pooled = match PooledConn::from(pool).await {
@@ -130,8 +130,8 @@ async fn claim_once<DB: LeaseBackend>(
     let answer = leased::claim(&mut *pooled.conn, claim_request, lease_request).await;
     pooled.give_back(answer.is_ok()).await;
     match answer {
-        Ok(Ok(attempt)) => ClaimAnswer::Claimed { attempt, sent },
-        Ok(Err(decision)) => ClaimAnswer::Decided(decision),
+        Ok(LeaseAnswer::Claimed { attempt }) => ClaimAnswer::Claimed { attempt, sent },
+        Ok(LeaseAnswer::Decided(decision)) => ClaimAnswer::Decided(decision),
         Err(CommitError::Ambiguous(error)) => ClaimAnswer::Lost { error, sent },
         Err(CommitError::RolledBack(error)) => ClaimAnswer::Failed(error),
     }

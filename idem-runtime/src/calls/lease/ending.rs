@@ -15,7 +15,7 @@ use crate::calls::kit::request::Request;
 use crate::decision::Change;
 use crate::stores::lease::{LeaseBackend, Write};
 use crate::stores::leased::write_fenced;
-use crate::stores::{ClaimRequest, CommitError};
+use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
 use crate::values::error::Error;
 use crate::values::policy::{Lease, OnLapse};
 
@@ -23,7 +23,7 @@ use crate::values::policy::{Lease, OnLapse};
 pub(super) struct HeldLease<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
     pub(super) heartbeats: Arc<Heartbeats<DB>>,
-    pub(super) claim_request: ClaimRequest,
+    pub(super) claim_request: ClaimRequest<PoolTraitsOf<DB>>,
     pub(super) lease: Lease,
     /// The retention of the final record, in microseconds.
     pub(super) retention: i64,

@@ -22,7 +22,6 @@ use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::Backoff;
 use crate::calls::kit::contract::Contract;
 use crate::calls::kit::request::Request;
-use crate::stores::ClaimRequest;
 use crate::stores::lease::LeaseBackend;
 use crate::values::error::Error;
 use crate::values::policy::Lease;
@@ -235,14 +234,11 @@ fn prepare<DB: LeaseBackend>(
 ) -> Result<HeldLease<DB>, Error> {
     let operation = *request.operation();
     // A lease needs a key, even if the operation's key is optional.
-    let Some(claim_request) = request.claim_request()? else {
+    let pool_traits = DB::pool_traits(&pool)?;
+    let Some(claim_request) = request.claim_request(pool_traits)? else {
         return Err(Error::KeyMissing {
             operation: request.name().clone(),
         });
-    };
-    let claim_request = ClaimRequest {
-        pool_traits: DB::pool_traits(&pool)?,
-        ..claim_request
     };
     let heartbeats = Heartbeats::of(&pool)?;
     Ok(HeldLease {

@@ -55,7 +55,7 @@ type SparePool<DB> = OnceLock<Pool<DB>>;
 /// A lease that an active run holds.
 #[derive(Clone)]
 pub(super) struct ActiveLease {
-    pub(super) claim_request: ClaimRequest,
+    pub(super) claim_request: ClaimRequest<()>,
     pub(super) lease: Lease,
     pub(super) attempt: Attempt,
 }
@@ -79,7 +79,7 @@ impl<DB: LeaseBackend> Heartbeats<DB> {
             pool: pool.clone(),
             spare_pool: OnceLock::new(),
             ending_pool: OnceLock::new(),
-            is_irreplaceable: DB::pool_traits(pool)?.ends_with_connections,
+            is_irreplaceable: DB::is_irreplaceable(&DB::pool_traits(pool)?),
             leases: Mutex::default(),
             turn: Arc::default(),
         });

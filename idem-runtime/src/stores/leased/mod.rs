@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bound::{Bound, answered};
+use super::claim::ClaimRequest;
 use super::lease::{LeaseRequest, LeaseSession, Leased, Write};
-use super::session::{ClaimRequest, CommitError};
+use super::session::{CommitError, RequestOf};
 use crate::decision::{Change, DecideInput, Decision, Outcome};
 use crate::values::error::{Error, Field};
 use crate::values::failure::StoredFailure;
@@ -26,7 +27,7 @@ const MAX_CONFLICTS: u32 = 8;
 #[derive(Debug)]
 #[must_use = "complete, fail or release the lease; dropped, it holds the key until it lapses"]
 pub struct StoreLease {
-    claim_request: ClaimRequest,
+    claim_request: ClaimRequest<()>,
     operation: String,
     attempt: i32,
     lease: Lease,
@@ -92,17 +93,17 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             fingerprint,
             request: Some(stored_request(&canonical, self.store.request_limit)),
         };
-        match claim(self.conn, &claim_request, &lease_request)
+        match claim(self.conn, &claim_request.on_connection(), &lease_request)
             .await
             .map_err(certain)?
         {
-            Ok(attempt) => Ok(Outcome::Fresh(StoreLease {
+            LeaseAnswer::Claimed { attempt } => Ok(Outcome::Fresh(StoreLease {
                 claim_request,
                 operation: operation.to_owned(),
                 attempt,
                 lease,
             })),
-            Err(decision) => answered(decision),
+            LeaseAnswer::Decided(decision) => answered(decision),
         }
     }
 
@@ -174,32 +175,40 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     }
 
     async fn end(&mut self, lease: &StoreLease, write: Write<'_>) -> Result<(), Error> {
-        write_fenced(self.conn, &lease.claim_request, &write)
+        write_fenced(self.conn, &lease.claim_request.on_connection(), &write)
             .await
             .map_err(certain)
     }
 }
 
-/// Claims, and looks again where another attempt was quicker: the number of the attempt, or what is the case
-/// instead.
+/// The answer to the claim of a lease.
+#[derive(Debug)]
+pub(crate) enum LeaseAnswer {
+    /// The lease is this attempt's, the `attempt`th of its key.
+    Claimed { attempt: i32 },
+    /// The decision is not to run the body.
+    Decided(Decision),
+}
+
+/// Claims a lease, and looks again if another attempt was quicker.
 pub(crate) async fn claim<S: LeaseSession>(
     conn: &mut S,
-    claim_request: &ClaimRequest,
+    claim_request: &RequestOf<S>,
     lease_request: &LeaseRequest<'_>,
-) -> Result<Result<i32, Decision>, CommitError> {
+) -> Result<LeaseAnswer, CommitError> {
     let lease_request = lease_request.for_attempt(claim_request.attempt_id);
     let mut is_hidden = true;
     for _ in 0..MAX_CONFLICTS {
         match conn.acquire(claim_request, &lease_request).await? {
-            Leased::Taken { attempt } => return Ok(Ok(attempt)),
-            Leased::Decided(decision) => return Ok(Err(decision)),
+            Leased::Taken { attempt } => return Ok(LeaseAnswer::Claimed { attempt }),
+            Leased::Decided(decision) => return Ok(LeaseAnswer::Decided(decision)),
             Leased::Conflict { found_record } => is_hidden &= !found_record,
         }
     }
     if is_hidden {
         return Err(CommitError::RolledBack(Error::RecordInvisible));
     }
-    Ok(Err(Decision::Refuse(Error::InFlight {
+    Ok(LeaseAnswer::Decided(Decision::Refuse(Error::InFlight {
         retry_after: DEFAULT_RETRY_AFTER,
     })))
 }
@@ -208,7 +217,7 @@ pub(crate) async fn claim<S: LeaseSession>(
 /// write was made before (its answer was lost) or the lease is lost.
 pub(crate) async fn write_fenced<S: LeaseSession>(
     conn: &mut S,
-    claim_request: &ClaimRequest,
+    claim_request: &RequestOf<S>,
     write: &Write<'_>,
 ) -> Result<(), CommitError> {
     if conn.update(claim_request, write).await? {
@@ -218,7 +227,11 @@ pub(crate) async fn write_fenced<S: LeaseSession>(
         .look_up(claim_request)
         .await
         .map_err(CommitError::RolledBack)?;
-    if found.record.is_some_and(|record| write.stands_in(&record)) {
+    if found
+        .lookup
+        .record
+        .is_some_and(|record| write.stands_in(&record))
+    {
         Ok(())
     } else {
         Err(CommitError::RolledBack(Error::LeaseLost))

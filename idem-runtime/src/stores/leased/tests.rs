@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::decision::Decision;
+use crate::stores::claim::{Found, HeldClaim};
 use crate::stores::lease::{Due, Extended, Overdue, Page, UnknownRecord};
-use crate::stores::session::{
-    BodyWrites, ClaimLookup, HeldClaim, NewRecord, Purgeable, Session, Written, sealed::Sealed,
-};
+use crate::stores::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::values::identity::Identity;
 use crate::values::key::Scope;
 use crate::values::policy::{Expiry, OnLapse};
@@ -23,7 +22,7 @@ impl Sealed for Outrun {}
 impl LeaseSession for Outrun {
     async fn acquire(
         &mut self,
-        _: &ClaimRequest,
+        _: &ClaimRequest<()>,
         _: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
         self.takes += 1;
@@ -32,7 +31,7 @@ impl LeaseSession for Outrun {
         })
     }
 
-    async fn update(&mut self, _: &ClaimRequest, _: &Write<'_>) -> Result<bool, CommitError> {
+    async fn update(&mut self, _: &ClaimRequest<()>, _: &Write<'_>) -> Result<bool, CommitError> {
         unreachable!("nothing was claimed")
     }
 
@@ -54,35 +53,42 @@ impl LeaseSession for Outrun {
 }
 
 impl Session for Outrun {
+    type PoolTraits = ();
+    type Claim = ();
+
     fn has_transaction(&self) -> bool {
         false
     }
 
-    async fn claim(&mut self, _: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn claim(&mut self, _: &ClaimRequest<()>) -> Result<Found<(), ()>, Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn look_up(&mut self, _: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn look_up(&mut self, _: &ClaimRequest<()>) -> Result<Found<(), ()>, Error> {
         unreachable!("nothing was written")
     }
 
-    async fn verify(&mut self, _: &HeldClaim) -> Result<(), Error> {
+    async fn verify(&mut self, _: &HeldClaim<(), ()>) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn set_savepoint(&mut self, _: &HeldClaim, _: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, _: &HeldClaim<(), ()>, _: bool) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn release_savepoint(&mut self, _: &HeldClaim, _: BodyWrites) -> Result<(), Error> {
+    async fn release_savepoint(
+        &mut self,
+        _: &HeldClaim<(), ()>,
+        _: BodyWrites,
+    ) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn write(&mut self, _: &HeldClaim, _: &NewRecord<'_>) -> Result<Written, Error> {
+    async fn write(&mut self, _: &HeldClaim<(), ()>, _: &NewRecord<'_>) -> Result<Written, Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
-    async fn release(&mut self, _: HeldClaim) -> Result<(), Error> {
+    async fn release(&mut self, _: HeldClaim<(), ()>) -> Result<(), Error> {
         unreachable!("a lease is claimed otherwise")
     }
 
@@ -91,7 +97,7 @@ impl Session for Outrun {
     }
 }
 
-async fn outrun(shows: fn(u32) -> bool) -> Result<Result<i32, Decision>, CommitError> {
+async fn outrun(shows: fn(u32) -> bool) -> Result<LeaseAnswer, CommitError> {
     let key = "k".parse::<IdempotencyKey>().expect("a key");
     let identity = Identity::of_operation("mail", Scope::GLOBAL, key);
     let lease = Lease::new(Duration::from_secs(1), OnLapse::Retry).expect("within bounds");
@@ -123,7 +129,12 @@ async fn a_claim_that_is_outrun_again_and_again_is_in_flight_and_only_hidden_rec
     for shows in [|_| true, |n| n == 1, |n| n == MAX_CONFLICTS] {
         let answer = outrun(shows).await;
         assert!(
-            matches!(answer, Ok(Err(Decision::Refuse(Error::InFlight { .. })))),
+            matches!(
+                answer,
+                Ok(LeaseAnswer::Decided(Decision::Refuse(
+                    Error::InFlight { .. }
+                )))
+            ),
             "{answer:?}"
         );
     }

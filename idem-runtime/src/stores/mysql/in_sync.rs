@@ -14,6 +14,8 @@ use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::sql;
+
 /// How long a connection may take to answer a question that costs the server nothing: 5 seconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -21,7 +23,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// like; the number may not.
 pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result<(), Error> {
     let number = Uuid::new_v4().as_u64_pair().0 >> 1;
-    let text = AssertSqlSafe(format!("SELECT {number} AS number LIMIT 1; {statements}"));
+    let text = AssertSqlSafe(sql::behind_number(number, statements));
     let mut rows = conn.fetch(sqlx::raw_sql(text));
     // The driver may panic over a packet of another kind than it expects.
     let first = poll_fn(|context| {
@@ -66,7 +68,7 @@ pub(super) fn is_lost(error: &Error) -> bool {
 /// to be had from it. A transaction on such a connection whose owner drops it is rolled back all the same.
 pub(super) async fn hang_up(conn: &mut MySqlConnection) {
     for _ in 0..TRIES {
-        let mut killed = conn.execute(sqlx::raw_sql("KILL CONNECTION CONNECTION_ID()"));
+        let mut killed = conn.execute(sqlx::raw_sql(sql::END_SESSION));
         let killed = poll_fn(|context| {
             let polled = catch_unwind(AssertUnwindSafe(|| killed.as_mut().poll(context)));
             polled.unwrap_or(Poll::Ready(Err(Error::WorkerCrashed)))

@@ -16,12 +16,13 @@ use sqlx::{AssertSqlSafe, Executor as _, Row as _, Transaction};
 use super::super::backend::Backend as _;
 use super::super::lease::{
     Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
-    UnknownRecord, Write, decided,
+    UnknownRecord, Write, check_outside, decided, end,
 };
-use super::super::session::{ClaimRequest, CommitError, NewRecord};
+use super::super::session::{CommitError, NewRecord};
+use super::claim::MySqlClaimRequest;
 use super::placeholder::found_reclaimable;
 use super::{alone, clock, error, fits, last, look_up_before_begin, row, rows, sql};
-use crate::decision::{Decision, Lookup};
+use crate::decision::Decision;
 use crate::values::error::Error;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::values::record::AttemptId;
@@ -32,31 +33,20 @@ const AT_ONCE: usize = 500;
 impl LeaseSession for MySqlConnection {
     async fn acquire(
         &mut self,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
         lease_request: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
-        check(self)?;
+        check_outside(self)?;
         let found = match look_up_before_begin(self, request).await {
             Ok(Some(found)) => found,
             Ok(None) => return Err(CommitError::RolledBack(Error::AlreadyInTransaction)),
             Err(error) => return Err(CommitError::RolledBack(error)),
         };
-        let lookup = Lookup {
-            record: found.record.clone(),
-            lock: found.lock,
-            now: found.now,
-        };
-        if let Plan::Answer(leased) = lease_request.plan(lookup) {
+        if let Plan::Answer(leased) = lease_request.plan(found.lookup.clone()) {
             return Ok(leased);
         }
         let mut tx = begin(self).await?;
-        // Where the table was seen: whoever verifies it need not ask again.
-        let mut placed_request = request.clone();
-        placed_request
-            .pool_traits
-            .database_path
-            .clone_from(&found.database_path);
-        let done = decided(&mut *tx, found, &placed_request, lease_request).await;
+        let done = decided(&mut *tx, found, lease_request).await;
         match end(tx, done).await {
             Err(CommitError::RolledBack(refusal @ Error::InFlight { .. })) => {
                 Ok(Leased::Decided(Decision::Refuse(refusal)))
@@ -67,17 +57,17 @@ impl LeaseSession for MySqlConnection {
 
     async fn update(
         &mut self,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
         write: &Write<'_>,
     ) -> Result<bool, CommitError> {
-        check(self)?;
+        check_outside(self)?;
         let mut tx = begin(self).await?;
         let done = tx.update_row(request, write).await;
         end(tx, done.map(|done| (done, done))).await
     }
 
     async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
-        check(self)?;
+        check_outside(self)?;
         let mut extended = Extended::default();
         // What fits into one message of any server.
         for due in due.chunks(AT_ONCE) {
@@ -91,7 +81,7 @@ impl LeaseSession for MySqlConnection {
     }
 
     async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
-        check(self)?;
+        check_outside(self)?;
         let now = clock(self).await.map_err(CommitError::RolledBack)?;
         let mut tx = begin(self).await?;
         let statement = sql::lapse(overdue, now);
@@ -130,7 +120,7 @@ impl LeaseSession for MySqlConnection {
 impl LeaseStatements for MySqlConnection {
     async fn upsert(
         &mut self,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
         record: &NewRecord<'_>,
         take_over: bool,
         lease: Lease,
@@ -152,7 +142,7 @@ impl LeaseStatements for MySqlConnection {
 
     async fn update_row(
         &mut self,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
         write: &Write<'_>,
     ) -> Result<bool, Error> {
         match run(self, sql::update(request, write)).await {
@@ -210,38 +200,9 @@ async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Erro
     Ok(done.rows_affected())
 }
 
-/// A transaction of the caller's could take a lease back.
-fn check(conn: &MySqlConnection) -> Result<(), CommitError> {
-    if sqlx::Connection::is_in_transaction(conn) {
-        Err(CommitError::RolledBack(Error::LeaseInTransaction))
-    } else {
-        Ok(())
-    }
-}
-
 async fn begin(conn: &mut MySqlConnection) -> Result<Transaction<'_, MySql>, CommitError> {
     // What fails here is refused before anything is begun, or has no connection left.
     MySql::open_plain(conn)
         .await
         .map_err(CommitError::RolledBack)
-}
-
-/// COMMIT where something was written, and ROLLBACK where nothing was.
-async fn end<T>(
-    tx: Transaction<'_, MySql>,
-    done: Result<(T, bool), Error>,
-) -> Result<T, CommitError> {
-    match done {
-        Ok((answer, true)) => MySql::commit(tx).await.map(|()| answer),
-        Ok((answer, false)) => {
-            let ended = MySql::roll_back(tx).await;
-            ended.map_err(|error| CommitError::RolledBack(error::map_error(error)))?;
-            Ok(answer)
-        }
-        Err(error) => {
-            // What cannot be rolled back by word is by the end of its session.
-            let _ = MySql::roll_back(tx).await;
-            Err(CommitError::RolledBack(error))
-        }
-    }
 }

@@ -51,7 +51,7 @@ pub(super) async fn fits(conn: &mut MySqlConnection, text: &str) -> Result<(), s
     if text.len() < TAKEN {
         return Ok(());
     }
-    let limit = sqlx::raw_sql("SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes LIMIT 1");
+    let limit = sqlx::raw_sql(sql::MAX_PACKET);
     let limit: i64 = limit.fetch_one(conn).await?.try_get("bytes")?;
     // One byte says that it is a query.
     if usize::try_from(limit).is_ok_and(|limit| text.len() + 1 < limit) {

@@ -21,6 +21,7 @@
 //! - at COMMIT: asked on another connection, by a claim of its own: it is in flight as long as the
 //!   old session holds the row, and then there is a record, which names its attempt, or none.
 
+mod claim;
 mod create;
 mod error;
 mod in_sync;
@@ -36,36 +37,37 @@ mod verify;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{Connection as _, Executor as _, Row as _};
 
+use self::claim::{
+    MySqlClaim, MySqlClaimRequest, MySqlFound, MySqlHeldClaim, refused, seen_nothing,
+};
 use self::message::{alone, clock, fits, last, rows};
 use self::placeholder::{insert, withdraw};
 use self::row::Look;
-use super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
-    sealed::Sealed,
-};
+use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::Lock;
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::policy::DEFAULT_RETRY_AFTER;
-use crate::values::record::Timestamp;
 
 impl Sealed for MySqlConnection {}
 
 impl Session for MySqlConnection {
+    type PoolTraits = ();
+    type Claim = MySqlClaim;
+
     fn has_transaction(&self) -> bool {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn claim(&mut self, request: &MySqlClaimRequest) -> Result<MySqlFound, Error> {
         // First, whether what is written now is held back until a COMMIT: the driver need not know
         // of a transaction, nor need one be there that it knows of.
         if !self.has_transaction()
-            && let Some(found) = look_up_before_begin(self, request).await?
+            && let Some(mut found) = look_up_before_begin(self, request).await?
         {
-            let lock = match found.lock {
-                Lock::NotAsked => Lock::NoTransaction,
-                other => other,
-            };
-            return Ok(ClaimLookup { lock, ..found });
+            if matches!(found.lookup.lock, Lock::NotAsked) {
+                found.lookup.lock = Lock::NoTransaction;
+            }
+            return Ok(found);
         }
         // And a mere look: an INSERT that fails for a record that is there would lock the gap
         // before it too.
@@ -73,19 +75,13 @@ impl Session for MySqlConnection {
         let look = match rows(self, statements).await {
             Ok(rows) => Look::at(last(rows)?)?,
             Err(error) if error::is_no_savepoint(&error) => {
-                return Ok(ClaimLookup {
-                    lock: Lock::NoTransaction,
-                    ..refused()
-                });
+                return Ok(seen_nothing(request, Lock::NoTransaction));
             }
             Err(error) => return Err(error::table_error(error, &request.table)),
         };
         row::stands(&look.row)?;
         if look.is_own_claim()? {
-            return Ok(ClaimLookup {
-                lock: Lock::Nested,
-                ..refused()
-            });
+            return Ok(seen_nothing(request, Lock::Nested));
         }
         let claimed = if look.is_there()? {
             newest(self, request).await
@@ -96,7 +92,7 @@ impl Session for MySqlConnection {
             Err(Error::Busy(error)) if error::is_locked(error.as_sqlx()) => {
                 // `innodb_rollback_on_timeout` takes more than the statement.
                 match self.execute(sql::CHECK_TRANSACTION).await {
-                    Ok(_) => Ok(refused()),
+                    Ok(_) => Ok(refused(request)),
                     Err(_) => Err(Error::TransactionLost(error)),
                 }
             }
@@ -104,34 +100,32 @@ impl Session for MySqlConnection {
         }
     }
 
-    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn look_up(&mut self, request: &MySqlClaimRequest) -> Result<MySqlFound, Error> {
         let look = match alone(self, sql::look_up(request)).await {
             Ok(rows) => Look::at(last(rows)?)?,
             Err(error) => return Err(error::table_error(error, &request.table)),
         };
         if look.is_own_claim()? {
-            return Ok(ClaimLookup {
-                lock: Lock::NotAsked,
-                now: look.now,
-                ..refused()
-            });
+            let mut found = seen_nothing(request, Lock::NotAsked);
+            found.lookup.now = look.now;
+            return Ok(found);
         }
-        read_lookup(&look)
+        read_lookup(request, &look)
     }
 
-    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
-        let database_path = claim.request.pool_traits.database_path.as_deref();
+    async fn verify(&mut self, claim: &MySqlHeldClaim) -> Result<(), Error> {
+        let database_path = claim.dialect.database_path.as_deref();
         verify::table(self, &claim.request.table, database_path).await
     }
 
-    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+    async fn findings(&mut self, claim: &MySqlHeldClaim) -> Result<Vec<SchemaFinding>, Error> {
         verify::findings(self, &claim.request.table).await
     }
 
-    async fn set_savepoint(&mut self, claim: &HeldClaim, _: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, claim: &MySqlHeldClaim, _: bool) -> Result<(), Error> {
         // Claiming has set the savepoint, unless it only read: a reclaimable record is ours to replace
         // once its row is.
-        if claim.placeholder || claim.request.found_reclaimable {
+        if claim.dialect.placeholder || claim.dialect.locked {
             return Ok(());
         }
         match rows(self, sql::take_row(&claim.request)).await {
@@ -145,7 +139,7 @@ impl Session for MySqlConnection {
 
     async fn release_savepoint(
         &mut self,
-        claim: &HeldClaim,
+        claim: &MySqlHeldClaim,
         body_writes: BodyWrites,
     ) -> Result<(), Error> {
         match in_sync::send(self, &sql::release_savepoint(&claim.request, body_writes)).await {
@@ -156,7 +150,7 @@ impl Session for MySqlConnection {
             Err(error)
                 if body_writes == BodyWrites::Discard
                     && error::is_no_savepoint(&error)
-                    && claim.placeholder =>
+                    && claim.dialect.placeholder =>
             {
                 let left = look(self, &claim.request, sql::look_up(&claim.request)).await?;
                 if left.is_claim_of(&claim.request)? {
@@ -169,7 +163,11 @@ impl Session for MySqlConnection {
         }
     }
 
-    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+    async fn write(
+        &mut self,
+        claim: &MySqlHeldClaim,
+        record: &NewRecord<'_>,
+    ) -> Result<Written, Error> {
         let rows = match rows(self, sql::write(&claim.request, record)).await {
             Ok(rows) => rows,
             Err(error) if error::is_missing(&error) => {
@@ -195,9 +193,9 @@ impl Session for MySqlConnection {
         }
     }
 
-    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+    async fn release(&mut self, claim: MySqlHeldClaim) -> Result<(), Error> {
         self.release_savepoint(&claim, BodyWrites::Keep).await?;
-        if !claim.placeholder {
+        if !claim.dialect.placeholder {
             return Ok(());
         }
         match withdraw(self, &claim.request).await? {
@@ -206,7 +204,7 @@ impl Session for MySqlConnection {
         }
     }
 
-    async fn withdraw(&mut self, request: &ClaimRequest) -> Result<(), Error> {
+    async fn withdraw(&mut self, request: &MySqlClaimRequest) -> Result<(), Error> {
         withdraw(self, request).await.map(drop)
     }
 
@@ -217,7 +215,7 @@ impl Session for MySqlConnection {
 
 async fn look(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
+    request: &MySqlClaimRequest,
     text: String,
 ) -> Result<Look, Error> {
     match rows(conn, text).await {
@@ -229,10 +227,10 @@ async fn look(
 /// The look outside any transaction; `None` if one is open.
 async fn look_up_before_begin(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
-) -> Result<Option<ClaimLookup>, Error> {
+    request: &MySqlClaimRequest,
+) -> Result<Option<MySqlFound>, Error> {
     let error = match rows(conn, sql::look_up_before_begin(request)).await {
-        Ok(rows) => return read_lookup(&Look::at(last(rows)?)?).map(Some),
+        Ok(rows) => return read_lookup(request, &Look::at(last(rows)?)?).map(Some),
         Err(error) if error::is_in_transaction(&error) => return Ok(None),
         Err(error) => error,
     };
@@ -240,7 +238,7 @@ async fn look_up_before_begin(
     // where autocommit is off one is open.
     conn.execute(sql::END).await.map_err(error::map_error)?;
     if error::is_locked(&error) {
-        return Ok(Some(refused()));
+        return Ok(Some(refused(request)));
     }
     if error::is_under_lock_tables(&error) {
         // Somebody's LOCK TABLES: beginning a transaction ends it.
@@ -250,33 +248,21 @@ async fn look_up_before_begin(
 }
 
 /// The newest record of an identity that has one, by a locking read of that row alone.
-async fn newest(conn: &mut MySqlConnection, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
-    read_lookup(&look(conn, request, sql::look_shared(request)).await?)
+async fn newest(
+    conn: &mut MySqlConnection,
+    request: &MySqlClaimRequest,
+) -> Result<MySqlFound, Error> {
+    read_lookup(
+        request,
+        &look(conn, request, sql::look_shared(request)).await?,
+    )
 }
 
-/// What a look comes to.
-fn read_lookup(look: &Look) -> Result<ClaimLookup, Error> {
-    Ok(ClaimLookup {
-        record: row::record(&look.row)?,
-        lock: Lock::NotAsked,
-        now: look.now,
-        database_path: Some(verify::database_path(&look.row)),
-        ..refused()
-    })
-}
-
-/// Nothing seen: another has the lock.
-fn refused() -> ClaimLookup {
-    ClaimLookup {
-        record: None,
-        lock: Lock::Refused,
-        now: Timestamp::from_micros(0),
-        table_oid: 0,
-        // No other attempt can have won between a snapshot and the claim: its record would be met.
-        snapshot: false,
-        verified: false,
-        placeholder: false,
-        running: None,
-        database_path: None,
-    }
+/// What a look-up has found.
+fn read_lookup(request: &MySqlClaimRequest, look: &Look) -> Result<MySqlFound, Error> {
+    let mut found = seen_nothing(request, Lock::NotAsked);
+    found.lookup.record = row::record(&look.row)?;
+    found.lookup.now = look.now;
+    found.claim.dialect.database_path = Some(verify::database_path(&look.row));
+    Ok(found)
 }

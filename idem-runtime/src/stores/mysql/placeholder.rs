@@ -3,21 +3,22 @@
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use super::super::session::{ClaimLookup, ClaimRequest};
-use super::{error, newest, refused, row, rows, sql, verify};
+use super::claim::{MySqlClaimRequest, MySqlFound, seen_nothing};
+use super::{error, newest, row, rows, sql, verify};
 use crate::decision::Lock;
 use crate::values::error::Error;
 
 /// Claims: inserts the placeholder if there is no record, and looks the record up if there is one.
 pub(super) async fn insert(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
-) -> Result<ClaimLookup, Error> {
+    request: &MySqlClaimRequest,
+) -> Result<MySqlFound, Error> {
     match rows(conn, sql::claim(request)).await {
-        Ok(rows) => Ok(ClaimLookup {
-            placeholder: true,
-            ..claimed(request, &rows)?
-        }),
+        Ok(rows) => {
+            let mut found = claimed(request, &rows)?;
+            found.claim.dialect.placeholder = true;
+            Ok(found)
+        }
         Err(error) if error::is_conflict(&error) => found_reclaimable(conn, request, error).await,
         Err(error) => {
             let error = if error::is_missing(&error) {
@@ -35,11 +36,11 @@ pub(super) async fn insert(
 /// is of a table that a trigger writes.
 pub(super) async fn found_reclaimable(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
+    request: &MySqlClaimRequest,
     error: sqlx::Error,
-) -> Result<ClaimLookup, Error> {
+) -> Result<MySqlFound, Error> {
     let found = newest(conn, request).await?;
-    if found.record.is_none() {
+    if found.lookup.record.is_none() {
         return Err(error::map_error(error));
     }
     Ok(found)
@@ -48,8 +49,8 @@ pub(super) async fn found_reclaimable(
 /// The claim of an identity whose reclaimable record was found: takes its row.
 pub(super) async fn take_row(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
-) -> Result<ClaimLookup, Error> {
+    request: &MySqlClaimRequest,
+) -> Result<MySqlFound, Error> {
     let rows = rows(conn, sql::take_row(request))
         .await
         .map_err(|error| error::table_error(error, &request.table))?;
@@ -61,34 +62,31 @@ pub(super) async fn take_row(
         // Purged since it was seen.
         return Err(Error::Busy(sqlx::Error::RowNotFound.into()));
     }
-    Ok(ClaimLookup {
-        record,
-        ..claimed(request, &rows)?
-    })
+    let mut found = claimed(request, &rows)?;
+    found.lookup.record = record;
+    found.claim.dialect.locked = true;
+    Ok(found)
 }
 
 /// What the facts behind a claim say: the table's definition, the clock, and that it stands.
-fn claimed(request: &ClaimRequest, rows: &[MySqlRow]) -> Result<ClaimLookup, Error> {
+fn claimed(request: &MySqlClaimRequest, rows: &[MySqlRow]) -> Result<MySqlFound, Error> {
     let [.., definition, facts] = rows else {
         return Err(Error::Database(sqlx::Error::RowNotFound.into()));
     };
     row::stands(facts)?;
-    Ok(ClaimLookup {
-        lock: Lock::Granted,
-        now: row::clock(facts)?,
-        verified: verify::is_known(
-            &request.table,
-            &verify::text(definition),
-            &verify::database_path(facts),
-        ),
-        ..refused()
-    })
+    let database_path = verify::database_path(facts);
+    let mut found = seen_nothing(request, Lock::Granted);
+    found.lookup.now = row::clock(facts)?;
+    found.claim.verified =
+        verify::is_known(&request.table, &verify::text(definition), &database_path);
+    found.claim.dialect.database_path = Some(database_path);
+    Ok(found)
 }
 
 /// Deletes the placeholder of an attempt, if it stands; returns how many rows that were.
 pub(super) async fn withdraw(
     conn: &mut MySqlConnection,
-    request: &ClaimRequest,
+    request: &MySqlClaimRequest,
 ) -> Result<u64, Error> {
     let done = conn
         .execute(sqlx::raw_sql(AssertSqlSafe(sql::withdraw(request))))

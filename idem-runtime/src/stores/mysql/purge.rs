@@ -36,17 +36,9 @@ pub(super) async fn leading(
     purgeable: Purgeable,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
-    // At most 64 characters; the name covers the database as well.
-    let name = format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))");
-    let lead = rows(
-        conn,
-        format!(
-            "SELECT GET_LOCK({name}, 0) AS lead LIMIT 1; {}",
-            sql::clock()
-        ),
-    )
-    .await
-    .map_err(error::map_error)?;
+    let lead = rows(conn, sql::lead(table))
+        .await
+        .map_err(error::map_error)?;
     let leads = match lead.first() {
         Some(row) => row
             .try_get::<Option<i64>, _>("lead")
@@ -58,19 +50,14 @@ pub(super) async fn leading(
         return Ok(None);
     }
     let now = row::timestamp(&last(lead)?, "now")?;
-    // Under READ COMMITTED only the rows deleted are locked, and no gap between them.
-    let statements = format!(
-        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
-         COMMIT AND NO CHAIN NO RELEASE",
-        sql::purge(table, purgeable, limit, now)
-    );
+    let statements = sql::purge_alone(table, purgeable, limit, now);
     let deleted = match run(conn, table, statements).await {
         Ok(deleted) => Some(deleted),
         // Another node's batch was first.
         Err(Error::TransactionLost(_)) => None,
         Err(error) => return Err(error),
     };
-    rows(conn, format!("DO RELEASE_LOCK({name})"))
+    rows(conn, sql::give_up_lead(table))
         .await
         .map_err(error::map_error)?;
     Ok(deleted)

@@ -5,7 +5,7 @@ use sqlx::mysql::MySqlRow;
 use uuid::Uuid;
 
 use super::super::row;
-use super::super::session::ClaimRequest;
+use super::claim::MySqlClaimRequest;
 use super::error::map_error;
 use super::unit;
 use crate::values::error::Error;
@@ -59,7 +59,7 @@ impl Look {
     }
 
     /// Whether it is the claim of this very attempt.
-    pub(super) fn is_claim_of(&self, request: &ClaimRequest) -> Result<bool, Error> {
+    pub(super) fn is_claim_of(&self, request: &MySqlClaimRequest) -> Result<bool, Error> {
         let status = self
             .row
             .try_get::<Option<i16>, _>("status")

@@ -6,14 +6,13 @@ use sqlx::mysql::{MySql, MySqlConnection, MySqlTransactionManager};
 use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, Opened};
+use super::super::backend::{Backend, NotOpened, Opened};
 use super::super::rollback_guard::RollbackGuard;
-use super::super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, CommitError, HeldClaim, PoolTraits, Purgeable,
-    Session as _,
-};
+use super::super::session::{BodyWrites, CommitError, Purgeable, Session as _};
+use super::claim::{MySqlApproach, MySqlClaimRequest, MySqlHeldClaim};
 use super::placeholder::{insert, take_row};
 use super::{error, in_sync, look_up_before_begin, purge, sql};
+use crate::decision::Lookup;
 use crate::stores::fast_check;
 use crate::values::error::Error;
 
@@ -22,31 +21,48 @@ use crate::values::error::Error;
 static RESTORES: AtomicBool = AtomicBool::new(false);
 
 impl Backend for MySql {
-    fn pool_traits(_: &Pool<Self>) -> Result<PoolTraits, Error> {
-        Ok(PoolTraits::default())
+    type Approach = MySqlApproach;
+
+    fn pool_traits(_: &Pool<Self>) -> Result<(), Error> {
+        Ok(())
     }
 
     async fn look_up_before_begin(
         conn: &mut MySqlConnection,
-        request: &ClaimRequest,
-    ) -> Result<Option<ClaimLookup>, Error> {
-        if fast_check::is_on() {
-            look_up_before_begin(conn, request).await
-        } else {
-            Ok(None)
+        request: &MySqlClaimRequest,
+        approach: &mut MySqlApproach,
+    ) -> Result<Option<Lookup>, Error> {
+        if !fast_check::is_on() {
+            return Ok(None);
         }
+        let found = look_up_before_begin(conn, request).await?;
+        let lookup = found.map(|found| found.lookup);
+        approach.found_record = lookup
+            .as_ref()
+            .is_some_and(|lookup| lookup.record.is_some());
+        Ok(lookup)
     }
 
     async fn open<'c>(
         conn: &'c mut MySqlConnection,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = Self::open_plain(conn).await?;
-        let found = if request.found_reclaimable {
-            take_row(&mut tx, request).await
-        } else {
-            insert(&mut tx, request).await
-        };
+        let found = insert(&mut tx, request).await;
+        Ok((tx, found))
+    }
+
+    async fn open_to_run<'c>(
+        conn: &'c mut MySqlConnection,
+        request: &MySqlClaimRequest,
+        approach: MySqlApproach,
+        _: bool,
+    ) -> Result<Opened<'c, Self>, NotOpened<MySqlApproach>> {
+        if !approach.found_record {
+            return Ok(Self::open(conn, request).await?);
+        }
+        let mut tx = Self::open_plain(conn).await?;
+        let found = take_row(&mut tx, request).await;
         Ok((tx, found))
     }
 
@@ -66,7 +82,7 @@ impl Backend for MySql {
 
     async fn join<'c>(
         conn: &'c mut MySqlConnection,
-        request: &ClaimRequest,
+        request: &MySqlClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = Self::join_plain(conn).await?;
         let found = tx.claim(request).await;
@@ -104,10 +120,13 @@ impl Backend for MySql {
         !sent.is_err_and(|error| in_sync::is_lost(&error))
     }
 
-    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &HeldClaim) -> Result<bool, Error> {
+    async fn has_ended(
+        tx: &mut Transaction<'_, Self>,
+        claim: &MySqlHeldClaim,
+    ) -> Result<bool, Error> {
         match tx.release_savepoint(claim, BodyWrites::Discard).await {
             // Without a placeholder nothing tells what was committed from what a deadlock has rolled back.
-            Err(Error::TransactionEnded) => Ok(claim.placeholder),
+            Err(Error::TransactionEnded) => Ok(claim.dialect.placeholder),
             Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
             Ok(()) | Err(_) => Ok(false),
         }

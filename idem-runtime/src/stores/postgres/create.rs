@@ -5,11 +5,9 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::super::session::Migrate;
 use super::error::map_error;
+use super::sql;
 use super::statement::Statement;
 use crate::values::error::Error;
-
-/// Serialises those who create at once: `IF NOT EXISTS` alone does not.
-const LOCK: &str = "SELECT pg_advisory_xact_lock(7596834512190837161)";
 
 impl Migrate for PgConnection {
     const MIGRATION: &'static str =
@@ -18,11 +16,9 @@ impl Migrate for PgConnection {
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = self.begin().await.map_err(map_error)?;
         // Whatever the session's default.
-        tx.execute("SET TRANSACTION READ WRITE")
-            .await
-            .map_err(map_error)?;
-        tx.execute(LOCK).await.map_err(map_error)?;
-        let missing: bool = Statement::new("SELECT to_regclass($1) IS NULL".to_owned(), false)
+        tx.execute(sql::READ_WRITE).await.map_err(map_error)?;
+        tx.execute(sql::LOCK_CREATION).await.map_err(map_error)?;
+        let missing: bool = Statement::new(sql::IS_MISSING.to_owned(), false)
             .bind(table)
             .fetch_one(&mut tx)
             .await

@@ -3,6 +3,7 @@
 
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 
+use super::claim::{FusedFallback, NotFused};
 use crate::values::error::{Error, SchemaFault};
 
 /// What an error of one of the library's own statements means.
@@ -39,6 +40,11 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
     }
 }
 
+/// Whether the statement was refused because an earlier one has aborted the transaction.
+pub(super) fn is_aborted(error: &sqlx::Error) -> bool {
+    raised(error).as_deref() == Some("25P02")
+}
+
 /// As [`map_error`], for a statement that reads or writes the record's table, and needs this privilege on it.
 pub(super) fn table_error(error: sqlx::Error, table: &str, privilege: &'static str) -> Error {
     if is_missing_grant(&error, table) {
@@ -55,6 +61,16 @@ pub(super) fn table_error(error: sqlx::Error, table: &str, privilege: &'static s
         SchemaFault::Columns { table: name() }.into()
     } else {
         map_error(error)
+    }
+}
+
+/// As [`table_error`], for a purge.
+pub(super) fn purge_error(error: sqlx::Error, table: &str) -> Error {
+    if raised(&error).as_deref() == Some("25001") {
+        // A transaction that sqlx does not know of has read as READ ONLY.
+        Error::ReadOnly(error.into())
+    } else {
+        table_error(error, table, "SELECT, UPDATE, DELETE")
     }
 }
 
@@ -89,6 +105,42 @@ pub(super) fn begin_error(error: sqlx::Error) -> Error {
         Some("0A000") => Error::ReadOnly(error.into()),
         _ => map_error(error),
     }
+}
+
+/// Why the first message of the fused path raised.
+pub(super) fn fused_fallback(error: sqlx::Error) -> NotFused {
+    match raised(&error).as_deref() {
+        Some("22P02") => NotFused::Again(FusedFallback::Recorded),
+        Some("22007") => NotFused::Again(FusedFallback::InFlight),
+        Some("26000" | "3F000") => NotFused::Again(FusedFallback::Unprepared),
+        // The transaction had begun before.
+        None => NotFused::Failed(begin_error(error)),
+        Some("25001" | "25P02") if is_own(&error) => NotFused::Failed(begin_error(error)),
+        Some("42704") if names(&error, IN_TRANSACTION) => NotFused::Failed(begin_error(error)),
+        Some(_) => NotFused::Again(FusedFallback::Unfit),
+    }
+}
+
+/// Returns whether the record's statement is gone from this connection, or the table no longer bears it (a
+/// rule). The claim's statement is still there, and would not tell.
+pub(super) fn is_record_statement_lost(error: &sqlx::Error) -> bool {
+    matches!(raised(error).as_deref(), Some("26000" | "0A000"))
+}
+
+/// Why the fused path did not write the record.
+pub(super) fn fused_write_error(error: sqlx::Error, table: &str) -> Error {
+    if raised(&error).as_deref() == Some("42704") {
+        if names(&error, CLAIM_GONE) {
+            return Error::TransactionEnded;
+        }
+        if names(&error, TABLE_MOVED) {
+            return moved(table);
+        }
+        if names(&error, NOT_WRITTEN) {
+            return Error::RecordNotWritten;
+        }
+    }
+    write_error(error, table, "INSERT")
 }
 
 /// What an error of COMMIT means that is no question of whether it was done.

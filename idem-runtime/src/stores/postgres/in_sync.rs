@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
 use uuid::Uuid;
 
-use super::error;
+use super::{error, sql};
 
 /// Asks for a random word and says whether it comes back. Sends nothing that changes anything.
 ///
@@ -17,7 +17,7 @@ use super::error;
 pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
     for _ in 0..TRIES {
         let word = Uuid::new_v4().simple().to_string();
-        let asked = AssertSqlSafe(format!("SELECT '{word}'"));
+        let asked = AssertSqlSafe(sql::say(&word));
         let error = match conn.fetch_optional(sqlx::raw_sql(asked)).await {
             Ok(row) => {
                 let answer = row.and_then(|row| row.try_get::<String, _>(0).ok());
@@ -28,7 +28,7 @@ pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
         if is_lost(&error) {
             return Err(error);
         }
-        if error::raised(&error).as_deref() == Some("25P02") && is_refused_by_name(conn).await? {
+        if error::is_aborted(&error) && is_refused_by_name(conn).await? {
             return Ok(true);
         }
     }
@@ -60,8 +60,7 @@ pub(super) async fn hang_up(conn: &mut PgConnection) {
     // Each reads one answer of those that are left; the last is the server's farewell. A role that may
     // not end its own session does not come to it.
     for _ in 0..MOST_ANSWERS {
-        let asked = "ROLLBACK; SELECT pg_terminate_backend(pg_backend_pid())";
-        let Err(error) = conn.execute(sqlx::raw_sql(asked)).await else {
+        let Err(error) = conn.execute(sqlx::raw_sql(sql::END_SESSION)).await else {
             continue;
         };
         if is_lost(&error) {

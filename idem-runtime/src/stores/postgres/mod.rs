@@ -8,6 +8,7 @@
 //! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim;
 //! an INSERT that does not find its own attempt there writes nothing.
 
+mod claim;
 mod create;
 mod error;
 mod fused;
@@ -24,12 +25,10 @@ mod verify;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
+use self::claim::{PgClaim, PgClaimRequest, PgFound, PgHeldClaim, PgPoolTraits};
 use self::statement::Statement;
-use super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
-    sealed::Sealed,
-};
-use crate::decision::Lock;
+use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
+use crate::decision::{Lock, Lookup};
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::record::{AttemptId, CODEC_JSON};
@@ -37,11 +36,14 @@ use crate::values::record::{AttemptId, CODEC_JSON};
 impl Sealed for PgConnection {}
 
 impl Session for PgConnection {
+    type PoolTraits = PgPoolTraits;
+    type Claim = PgClaim;
+
     fn has_transaction(&self) -> bool {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn claim(&mut self, request: &PgClaimRequest) -> Result<PgFound, Error> {
         let named = keeps_statements(self, request);
         let answer: String = Statement::new(sql::join(), named)
             .bind(request.lock_key.to_string())
@@ -52,7 +54,7 @@ impl Session for PgConnection {
             .and_then(|row| row.try_get(0))
             .map_err(error::map_error)?;
         let (mut found, claims) = look(self, request).await?;
-        found.lock = match answer.as_str() {
+        found.lookup.lock = match answer.as_str() {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
             _ if claims.contains(&request.attempt_id.as_uuid().to_string()) => Lock::Granted,
@@ -63,24 +65,23 @@ impl Session for PgConnection {
         Ok(found)
     }
 
-    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn look_up(&mut self, request: &PgClaimRequest) -> Result<PgFound, Error> {
         look(self, request).await.map(|(found, _)| found)
     }
 
-    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
-        verify::table(self, &claim.request.table, claim.table_oid).await
+    async fn verify(&mut self, claim: &PgHeldClaim) -> Result<(), Error> {
+        verify::table(self, &claim.request.table, claim.dialect.table_oid).await
     }
 
-    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
-        verify::findings(self, &claim.request.table, claim.table_oid).await
+    async fn findings(&mut self, claim: &PgHeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+        verify::findings(self, &claim.request.table, claim.dialect.table_oid).await
     }
 
-    async fn set_savepoint(&mut self, claim: &HeldClaim, may_discard: bool) -> Result<(), Error> {
+    async fn set_savepoint(&mut self, claim: &PgHeldClaim, may_discard: bool) -> Result<(), Error> {
         // The ownership check is the setting; a savepoint is only needed where the body's writes may be
-        // undone alone.
-        if may_discard {
-            self.execute_own(format!("SAVEPOINT {}", claim.request.savepoint_name()))
-                .await
+        // rolled back alone. A fused claim has set it.
+        if may_discard && !claim.dialect.fused {
+            self.execute_own(sql::set_savepoint(&claim.request)).await
         } else {
             Ok(())
         }
@@ -88,27 +89,27 @@ impl Session for PgConnection {
 
     async fn release_savepoint(
         &mut self,
-        claim: &HeldClaim,
+        claim: &PgHeldClaim,
         body_writes: BodyWrites,
     ) -> Result<(), Error> {
         if body_writes == BodyWrites::Discard {
-            self.execute_own(format!(
-                "ROLLBACK TO SAVEPOINT {}",
-                claim.request.savepoint_name()
-            ))
-            .await
+            self.execute_own(sql::roll_back_body(&claim.request)).await
         } else {
             Ok(())
         }
     }
 
-    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+    async fn write(
+        &mut self,
+        claim: &PgHeldClaim,
+        record: &NewRecord<'_>,
+    ) -> Result<Written, Error> {
         let request = &claim.request;
         let named = keeps_statements(self, request);
         let replaces = record.replaces.is_some();
         let rows = Statement::new(sql::write(&request.table, replaces), named)
             .bind(request.attempt_id.as_uuid().to_string())
-            .bind(claim.table_oid)
+            .bind(claim.dialect.table_oid)
             .bind(request.attempt_id.as_uuid())
             .bind(record.attempt)
             .bind(record.status.code())
@@ -159,7 +160,7 @@ impl Session for PgConnection {
         }
     }
 
-    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+    async fn release(&mut self, claim: PgHeldClaim) -> Result<(), Error> {
         let claim_text = sql::held_claim(&claim.request);
         let named = keeps_statements(self, &claim.request);
         let was_held: bool = Statement::new(sql::release(), named)
@@ -182,16 +183,25 @@ impl Session for PgConnection {
 
 /// What the methods of [`Session`] share.
 trait Own {
+    async fn begin_again(&mut self);
     async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
     async fn is_aborted(&mut self) -> bool;
     async fn why_no_row(
         &mut self,
-        claim: &HeldClaim,
+        claim: &PgHeldClaim,
         record: &NewRecord<'_>,
     ) -> Result<Written, Error>;
 }
 
 impl Own for PgConnection {
+    /// After a COMMIT that was refused: begins an empty transaction, for the driver still counts on one and
+    /// will end it. ROLLBACK of none would be answered by a warning. When this is answered, the refused one
+    /// has released its locks.
+    async fn begin_again(&mut self) {
+        // A link that fails here fails the ROLLBACK as well.
+        let _ = self.execute(sql::BEGIN).await;
+    }
+
     async fn execute_own(&mut self, statement: String) -> Result<(), Error> {
         self.execute(AssertSqlSafe(statement))
             .await
@@ -201,20 +211,20 @@ impl Own for PgConnection {
 
     /// Returns whether a transaction is open that a failed statement has aborted, as it does any.
     async fn is_aborted(&mut self) -> bool {
-        self.execute("SELECT 1").await.is_err()
+        self.execute(sql::IS_ALIVE).await.is_err()
     }
 
     /// The INSERT wrote nothing and failed at nothing: the ownership check, another table, another attempt's newer
     /// record, or a trigger.
     async fn why_no_row(
         &mut self,
-        claim: &HeldClaim,
+        claim: &PgHeldClaim,
         record: &NewRecord<'_>,
     ) -> Result<Written, Error> {
         let table = &claim.request.table;
         let row = Statement::new(sql::ownership(table), false)
             .bind(claim.request.attempt_id.as_uuid().to_string())
-            .bind(claim.table_oid)
+            .bind(claim.dialect.table_oid)
             .fetch_one(self)
             .await
             .map_err(|error| error::write_error(error, table, "INSERT"))?;
@@ -232,7 +242,7 @@ impl Own for PgConnection {
 /// Whether the connection's prepared statements are kept, and may have names. A pool knows; of a
 /// borrowed connection one that has kept none so far is not asked to begin with ours: sqlx would
 /// name them even with its cache off, and a pooler would mix the names up (sqlx #67).
-fn keeps_statements(conn: &PgConnection, request: &ClaimRequest) -> bool {
+fn keeps_statements(conn: &PgConnection, request: &PgClaimRequest) -> bool {
     request
         .pool_traits
         .keeps_statements
@@ -242,8 +252,8 @@ fn keeps_statements(conn: &PgConnection, request: &ClaimRequest) -> bool {
 /// The look-up, and the claims held in this transaction.
 async fn look(
     conn: &mut PgConnection,
-    request: &ClaimRequest,
-) -> Result<(ClaimLookup, String), Error> {
+    request: &PgClaimRequest,
+) -> Result<(PgFound, String), Error> {
     match look_once(conn, request).await {
         // Outside a transaction nothing is lost by it, and the statement is prepared anew.
         Err(lost @ Error::StatementsLost(_)) if !conn.is_in_transaction() => {
@@ -259,8 +269,8 @@ async fn look(
 
 async fn look_once(
     conn: &mut PgConnection,
-    request: &ClaimRequest,
-) -> Result<(ClaimLookup, String), Error> {
+    request: &PgClaimRequest,
+) -> Result<(PgFound, String), Error> {
     let named = keeps_statements(conn, request);
     let row = Statement::new(sql::look_up(&request.table), named)
         .bind(request.identity.namespace())
@@ -269,24 +279,28 @@ async fn look_once(
         .fetch_one(conn)
         .await
         .map_err(|error| error::table_error(error, &request.table, "SELECT"))?;
-    read_lookup(&row)
+    read_lookup(&row, request)
 }
 
 /// What a look-up's row shows, and the claims held in its transaction.
-fn read_lookup(row: &PgRow) -> Result<(ClaimLookup, String), Error> {
+fn read_lookup(row: &PgRow, request: &PgClaimRequest) -> Result<(PgFound, String), Error> {
     let table_oid: i64 = row.try_get("table_oid").map_err(error::map_error)?;
     let verified: &str = row.try_get("verified").map_err(error::map_error)?;
     let isolation: &str = row.try_get("isolation").map_err(error::map_error)?;
-    let found = ClaimLookup {
+    let lookup = Lookup {
         record: row::record(row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(row, "now")?,
-        table_oid,
+    };
+    let claim = PgHeldClaim {
+        request: request.clone(),
         snapshot: !isolation.starts_with("read "),
         verified: verified.contains(&format!(",{table_oid},")),
-        placeholder: false,
-        running: None,
-        database_path: None,
+        dialect: PgClaim {
+            table_oid,
+            fused: false,
+        },
     };
+    let found = PgFound { lookup, claim };
     Ok((found, row.try_get("held").map_err(error::map_error)?))
 }

@@ -6,13 +6,13 @@ use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
 
 use super::super::bounded::Bounded;
-use super::super::session::PoolTraits;
+use super::claim::PgPoolTraits;
 use super::fused;
 
 /// Of these options; read once, for only their spelling as a URL tells the capacity of the statement
 /// cache.
-pub(super) fn of(options: &Arc<PgConnectOptions>) -> PoolTraits {
-    static KNOWN: Bounded<KnownOptions, PoolTraits> = Bounded::new();
+pub(super) fn of(options: &Arc<PgConnectOptions>) -> PgPoolTraits {
+    static KNOWN: Bounded<KnownOptions, PgPoolTraits> = Bounded::new();
     // An address is no other options' as long as a weak pointer to it is kept.
     let ours = Arc::as_ptr(options);
     KNOWN
@@ -33,16 +33,15 @@ impl PartialEq for KnownOptions {
     }
 }
 
-fn read(options: &PgConnectOptions) -> PoolTraits {
+fn read(options: &PgConnectOptions) -> PgPoolTraits {
     // Of any host and user: not every one of them can be part of a URL (`::1`; sqlx panics).
     let url = options.clone().host("any").username("any").to_url_lossy();
     let keeps_none = url
         .query_pairs()
         .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
-    PoolTraits {
+    PgPoolTraits {
         keeps_statements: Some(!keeps_none),
         fuses: !keeps_none && fused::is_on(options.get_options()),
-        ..PoolTraits::default()
     }
 }
 

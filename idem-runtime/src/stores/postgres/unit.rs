@@ -4,28 +4,29 @@ use sqlx::postgres::{PgConnection, PgTransactionManager, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, FinishOutcome, Fresh, Opened, finish};
+use super::super::backend::{Backend, FinishOutcome, NotOpened, Opened, finish};
 use super::super::rollback_guard::RollbackGuard;
-use super::super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
-    PoolTraits, Purgeable, Session as _,
-};
-use super::{error, fused, in_sync, look, pool_traits, purge, sql};
-use crate::decision::Lock;
+use super::super::session::{BodyWrites, CommitError, NewRecord, Purgeable, Session as _};
+use super::claim::{FusedFallback, PgClaimRequest, PgHeldClaim, PgPoolTraits};
+use super::{Own as _, error, fused, in_sync, look, pool_traits, purge, sql};
+use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
 
 impl Backend for Postgres {
-    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error> {
+    type Approach = Option<FusedFallback>;
+
+    fn pool_traits(pool: &Pool<Self>) -> Result<PgPoolTraits, Error> {
         Ok(pool_traits::of(&pool.connect_options()))
     }
 
     async fn look_up_before_begin(
         conn: &mut PgConnection,
-        request: &ClaimRequest,
-    ) -> Result<Option<ClaimLookup>, Error> {
-        match request.fused_fallback {
-            Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
-                fused::look(conn, request).await
+        request: &PgClaimRequest,
+        approach: &mut Self::Approach,
+    ) -> Result<Option<Lookup>, Error> {
+        match *approach {
+            Some(fallback @ (FusedFallback::Recorded | FusedFallback::InFlight)) => {
+                fused::look(conn, request, fallback).await
             }
             Some(FusedFallback::Unprepared) => {
                 fused::prepare(conn, &request.table).await.map(|()| None)
@@ -34,29 +35,37 @@ impl Backend for Postgres {
         }
     }
 
-    async fn open_fresh<'c>(
-        conn: &'c mut PgConnection,
-        request: &ClaimRequest,
-        may_discard: bool,
-    ) -> Result<Fresh<'c, Self>, Result<FusedFallback, Error>> {
-        fused::open(conn, request, may_discard).await
-    }
-
     async fn open<'c>(
         conn: &'c mut PgConnection,
-        request: &ClaimRequest,
+        request: &PgClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = conn
-            .begin_with(AssertSqlSafe(sql::begin(request)))
-            .await
-            .map_err(error::begin_error)?;
-        let found = look(&mut tx, request)
-            .await
-            .and_then(|(mut found, claims)| {
-                found.lock = lock_answer(&claims, request).ok_or(Error::AlreadyInTransaction)?;
-                Ok(found)
-            });
-        Ok((tx, found))
+        open_plainly(conn, request, sql::begin(request)).await
+    }
+
+    async fn open_to_run<'c>(
+        conn: &'c mut PgConnection,
+        request: &PgClaimRequest,
+        approach: Self::Approach,
+        may_discard: bool,
+    ) -> Result<Opened<'c, Self>, NotOpened<Self::Approach>> {
+        match approach {
+            None | Some(FusedFallback::Unprepared) if request.pool_traits.fuses => {
+                fused::open(conn, request, may_discard)
+                    .await
+                    .map_err(|again| again.after(approach))
+            }
+            None | Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
+                Ok(Self::open(conn, request).await?)
+            }
+            // What the fused path began, it left aborted.
+            Some(FusedFallback::Unprepared | FusedFallback::Unfit) => {
+                Ok(open_plainly(conn, request, sql::begin_after_fused(request)).await?)
+            }
+        }
+    }
+
+    fn finishes_in_one(claim: &PgHeldClaim) -> bool {
+        claim.dialect.fused
     }
 
     async fn open_plain(conn: &mut PgConnection) -> Result<Transaction<'_, Self>, Error> {
@@ -67,7 +76,7 @@ impl Backend for Postgres {
 
     async fn join<'c>(
         conn: &'c mut PgConnection,
-        request: &ClaimRequest,
+        request: &PgClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = Self::join_plain(conn).await?;
         let found = tx.claim(request).await;
@@ -84,7 +93,7 @@ impl Backend for Postgres {
         if !conn.is_in_transaction() {
             // A warning where there is nothing to end; a dead link says so again to whoever uses it
             // next.
-            let _ = conn.execute("ROLLBACK").await;
+            let _ = conn.execute(sql::ROLLBACK).await;
         }
     }
 
@@ -93,7 +102,7 @@ impl Backend for Postgres {
         true
     }
 
-    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &HeldClaim) -> Result<bool, Error> {
+    async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &PgHeldClaim) -> Result<bool, Error> {
         let (asked, ended) = sql::ended(&claim.request);
         let answer = tx.fetch_optional(sqlx::raw_sql(AssertSqlSafe(asked))).await;
         // Of a connection that is out of step, this is another statement's answer.
@@ -103,7 +112,7 @@ impl Backend for Postgres {
     async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
         // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
         // either.
-        tx.execute("SAVEPOINT idem_end")
+        tx.execute(sql::CHECK_TRANSACTION)
             .await
             .map_err(error::map_error)?;
         match in_sync::is_in_sync(tx).await {
@@ -124,11 +133,11 @@ impl Backend for Postgres {
 
     async fn finish<'c>(
         tx: Transaction<'c, Self>,
-        claim: &HeldClaim,
+        claim: &PgHeldClaim,
         record: &NewRecord<'_>,
         body_writes: BodyWrites,
     ) -> FinishOutcome<'c, Self> {
-        if claim.fused {
+        if claim.dialect.fused {
             return fused::finish(tx, claim, record, body_writes).await;
         }
         finish(tx, claim, record, body_writes).await
@@ -141,7 +150,7 @@ impl Backend for Postgres {
         if error::is_ambiguous(&error) {
             return Err(CommitError::Ambiguous(error));
         }
-        begin_again(tx).await;
+        tx.begin_again().await;
         Err(CommitError::RolledBack(error::commit_error(error)))
     }
 
@@ -168,16 +177,27 @@ impl Backend for Postgres {
     }
 }
 
-/// After a COMMIT that was refused: begins an empty transaction, for the driver still counts on one and
-/// will end it. ROLLBACK of none would be answered by a warning. When this is answered, the refused one
-/// has let go of its locks.
-pub(super) async fn begin_again(tx: &mut Transaction<'_, Postgres>) {
-    // A link that fails here fails the ROLLBACK as well.
-    let _ = tx.execute("BEGIN").await;
+/// Begins by this text, and looks up in a statement of its own.
+async fn open_plainly<'c>(
+    conn: &'c mut PgConnection,
+    request: &PgClaimRequest,
+    begin: String,
+) -> Result<Opened<'c, Postgres>, Error> {
+    let mut tx = conn
+        .begin_with(AssertSqlSafe(begin))
+        .await
+        .map_err(error::begin_error)?;
+    let found = look(&mut tx, request)
+        .await
+        .and_then(|(mut found, claims)| {
+            found.lookup.lock = lock_answer(&claims, request).ok_or(Error::AlreadyInTransaction)?;
+            Ok(found)
+        });
+    Ok((tx, found))
 }
 
 /// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
-pub(super) fn lock_answer(claims: &str, request: &ClaimRequest) -> Option<Lock> {
+pub(super) fn lock_answer(claims: &str, request: &PgClaimRequest) -> Option<Lock> {
     let (owner, attempt) = claims.split_once(':')?;
     if attempt.trim_end_matches(',') != request.attempt_id.as_uuid().to_string() {
         return None;

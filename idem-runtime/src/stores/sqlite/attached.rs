@@ -18,7 +18,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
-use super::error;
+use super::{error, sql};
 use crate::values::error::{Error, SchemaFault};
 
 /// A file beside the main one.
@@ -32,15 +32,10 @@ pub(super) struct Attached {
 /// The files attached. A database in memory is none: what is written there goes with the process, as a
 /// temporary table does.
 pub(super) async fn list(conn: &mut SqliteConnection) -> Result<Vec<Attached>, Error> {
-    let rows = sqlx::query(
-        "SELECT l.seq AS seq, l.name AS name, coalesce(l.file, '') AS file, s.synchronous <> 0 \
-         AND j.journal_mode IN ('delete', 'truncate', 'persist') AS journaled \
-         FROM pragma_database_list AS l, pragma_journal_mode(l.name) AS j, pragma_synchronous(l.name) AS s \
-         WHERE l.seq <> 1 ORDER BY l.seq",
-    )
-    .fetch_all(conn)
-    .await
-    .map_err(error::map_error)?;
+    let rows = sqlx::query(sql::ATTACHED)
+        .fetch_all(conn)
+        .await
+        .map_err(error::map_error)?;
     let mut main = false;
     let mut attached = Vec::new();
     for row in rows {
@@ -79,9 +74,9 @@ async fn is_written(conn: &mut SqliteConnection, file: &Attached) -> Result<bool
     // A file that cannot be opened, of another VFS perhaps, is asked by this connection alone.
     let mut other = options.connect().await.ok();
     if let Some(other) = &mut other
-        && other.execute("BEGIN IMMEDIATE").await.is_ok()
+        && other.execute(sql::BEGIN_TO_WRITE).await.is_ok()
     {
-        let _ = other.execute("ROLLBACK").await;
+        let _ = other.execute(sql::ROLLBACK).await;
         return Ok(false);
     }
     let before = commits(&mut other).await;
@@ -95,24 +90,23 @@ async fn is_written(conn: &mut SqliteConnection, file: &Attached) -> Result<bool
 
 /// Changes with each COMMIT that another connection sees.
 async fn commits(other: &mut Option<SqliteConnection>) -> Option<i64> {
-    let version = sqlx::query_scalar("PRAGMA data_version");
+    let version = sqlx::query_scalar(sql::COMMITS);
     version.fetch_one(other.as_mut()?).await.ok()
 }
 
 /// Whether this connection has the write lock now, by a write that changes nothing.
 async fn takes_write_lock(conn: &mut SqliteConnection, file: &Attached) -> Result<bool, Error> {
-    let pragma = format!("PRAGMA \"{}\".user_version", file.name.replace('"', "\"\""));
-    let version: i64 = sqlx::query_scalar(AssertSqlSafe(pragma.clone()))
+    let version: i64 = sqlx::query_scalar(AssertSqlSafe(sql::user_version(&file.name)))
         .fetch_one(&mut *conn)
         .await
         .map_err(error::map_error)?;
-    let wait: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
+    let wait: i64 = sqlx::query_scalar(sql::BUSY_TIMEOUT)
         .fetch_one(&mut *conn)
         .await
         .map_err(error::map_error)?;
-    let write = format!("PRAGMA busy_timeout = 0; {pragma} = {version}");
+    let write = sql::set_user_version_at_once(&file.name, version);
     let written = conn.execute(sqlx::raw_sql(AssertSqlSafe(write))).await;
-    let restore = format!("PRAGMA busy_timeout = {wait}");
+    let restore = sql::set_busy_timeout(wait);
     conn.execute(sqlx::raw_sql(AssertSqlSafe(restore)))
         .await
         .map_err(error::map_error)?;

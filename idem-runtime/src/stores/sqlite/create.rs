@@ -5,6 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 
 use super::super::session::Migrate;
 use super::error::{begin_error, map_error};
+use super::sql;
 use super::verify::definition;
 use crate::values::error::Error;
 
@@ -15,7 +16,7 @@ impl Migrate for SqliteConnection {
         let mut tx = if self.is_in_transaction() {
             self.begin().await.map_err(map_error)?
         } else {
-            self.begin_with("BEGIN IMMEDIATE")
+            self.begin_with(sql::BEGIN_TO_WRITE)
                 .await
                 .map_err(begin_error)?
         };

@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::error;
-use super::sql::parts;
+use super::sql::{self, parts};
 use crate::values::error::Error;
 
 /// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
@@ -17,7 +17,7 @@ pub(super) async fn make_durable(
     table: &str,
 ) -> Result<Option<i64>, Error> {
     let (schema, _) = parts(table);
-    let level: i64 = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA {schema}.synchronous")))
+    let level: i64 = sqlx::query_scalar(AssertSqlSafe(sql::synchronous(schema)))
         .fetch_one(&mut *conn)
         .await
         .map_err(error::map_error)?;
@@ -25,7 +25,7 @@ pub(super) async fn make_durable(
         return Ok(None);
     }
     // It fails plainly inside a transaction, and the driver need not know of one.
-    let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {FULL}"));
+    let statement = AssertSqlSafe(sql::set_synchronous(schema, FULL));
     conn.execute(statement).await.map_err(error::begin_error)?;
     Ok(Some(level))
 }
@@ -34,7 +34,7 @@ pub(super) async fn restore(conn: &mut SqliteConnection, table: &str, level: Opt
     if let Some(level) = level {
         // A connection that stays more durable than it was asked to be harms nobody.
         let (schema, _) = parts(table);
-        let statement = AssertSqlSafe(format!("PRAGMA {schema}.synchronous = {level}"));
+        let statement = AssertSqlSafe(sql::set_synchronous(schema, level));
         let _ = conn.execute(statement).await;
     }
 }

@@ -15,10 +15,12 @@
 //! name is not in the way.
 
 mod attached;
+mod claim;
 mod create;
 mod durable;
 mod error;
 mod lease;
+mod running;
 pub(crate) mod sql;
 mod unit;
 mod verify;
@@ -26,13 +28,13 @@ mod verify;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
-use super::row;
-use super::running::{Refused, RunningKey};
-use super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, HeldClaim, NewRecord, Purgeable, Session, Written,
-    sealed::Sealed,
+use self::claim::{
+    SqliteClaim, SqliteClaimRequest, SqliteFound, SqliteHeldClaim, SqlitePoolTraits,
 };
-use crate::decision::Lock;
+use self::running::{Refused, RunningKey};
+use super::row;
+use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
+use crate::decision::{Lock, Lookup};
 use crate::stores::fast_check;
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
@@ -41,47 +43,47 @@ use crate::values::record::{AttemptId, CODEC_JSON};
 impl Sealed for SqliteConnection {}
 
 impl Session for SqliteConnection {
+    type PoolTraits = SqlitePoolTraits;
+    type Claim = SqliteClaim;
+
     fn has_transaction(&self) -> bool {
         self.is_in_transaction()
     }
 
-    async fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn claim(&mut self, request: &SqliteClaimRequest) -> Result<SqliteFound, Error> {
         if !self.is_in_transaction() && !begun_by_hand(self).await? {
-            return Ok(ClaimLookup {
-                lock: Lock::NoTransaction,
-                ..look(self, request).await?
-            });
+            let mut found = look(self, request).await?;
+            found.lookup.lock = Lock::NoTransaction;
+            return Ok(found);
         }
         // Before the write lock, for which a duplicate would wait as long as the attempt in flight
         // runs.
         let database_path = file(self, &request.table).await?;
         let (lock, running) = enter(self, request, database_path.as_ref()).await?;
-        let found = if lock == Lock::Granted {
+        let mut found = if lock == Lock::Granted {
             look_as_writer(self, request).await?
         } else {
             look(self, request).await?
         };
-        Ok(ClaimLookup {
-            lock,
-            running,
-            ..found
-        })
+        found.lookup.lock = lock;
+        found.claim.dialect._running = running;
+        Ok(found)
     }
 
-    async fn look_up(&mut self, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+    async fn look_up(&mut self, request: &SqliteClaimRequest) -> Result<SqliteFound, Error> {
         look(self, request).await
     }
 
-    async fn verify(&mut self, claim: &HeldClaim) -> Result<(), Error> {
+    async fn verify(&mut self, claim: &SqliteHeldClaim) -> Result<(), Error> {
         verify::table(self, &claim.request.table).await
     }
 
-    async fn findings(&mut self, claim: &HeldClaim) -> Result<Vec<SchemaFinding>, Error> {
+    async fn findings(&mut self, claim: &SqliteHeldClaim) -> Result<Vec<SchemaFinding>, Error> {
         verify::findings(self, &claim.request.table).await
     }
 
-    async fn set_savepoint(&mut self, claim: &HeldClaim, _: bool) -> Result<(), Error> {
-        let statement = format!("SAVEPOINT {}", claim.request.savepoint_name());
+    async fn set_savepoint(&mut self, claim: &SqliteHeldClaim, _: bool) -> Result<(), Error> {
+        let statement = sql::set_savepoint(&claim.request);
         self.execute(AssertSqlSafe(statement))
             .await
             .map_err(error::map_error)?;
@@ -90,24 +92,27 @@ impl Session for SqliteConnection {
 
     async fn release_savepoint(
         &mut self,
-        claim: &HeldClaim,
+        claim: &SqliteHeldClaim,
         body_writes: BodyWrites,
     ) -> Result<(), Error> {
-        let savepoint = claim.request.savepoint_name();
         if body_writes == BodyWrites::Discard {
-            let statement = format!("ROLLBACK TO SAVEPOINT {savepoint}");
+            let statement = sql::roll_back_body(&claim.request);
             self.execute(AssertSqlSafe(statement))
                 .await
                 .map_err(error::savepoint_error)?;
         }
-        let statement = format!("RELEASE SAVEPOINT {savepoint}");
+        let statement = sql::release_savepoint(&claim.request);
         self.execute(AssertSqlSafe(statement))
             .await
             .map_err(error::savepoint_error)?;
         Ok(())
     }
 
-    async fn write(&mut self, claim: &HeldClaim, record: &NewRecord<'_>) -> Result<Written, Error> {
+    async fn write(
+        &mut self,
+        claim: &SqliteHeldClaim,
+        record: &NewRecord<'_>,
+    ) -> Result<Written, Error> {
         let mut rows = insert(self, claim, record, true).await;
         if matches!(rows, Ok(0)) {
             let files = attached::list(self).await?;
@@ -127,7 +132,7 @@ impl Session for SqliteConnection {
         }
     }
 
-    async fn release(&mut self, claim: HeldClaim) -> Result<(), Error> {
+    async fn release(&mut self, claim: SqliteHeldClaim) -> Result<(), Error> {
         self.release_savepoint(&claim, BodyWrites::Keep).await
     }
 
@@ -146,7 +151,7 @@ impl Session for SqliteConnection {
 /// Inserts the record; returns how many rows that were. None, if `alone` and another file is attached.
 async fn insert(
     conn: &mut SqliteConnection,
-    claim: &HeldClaim,
+    claim: &SqliteHeldClaim,
     record: &NewRecord<'_>,
     alone: bool,
 ) -> Result<u64, sqlx::Error> {
@@ -181,7 +186,7 @@ async fn insert(
 /// Enters the identity among those that run in this process.
 async fn enter(
     conn: &mut SqliteConnection,
-    request: &ClaimRequest,
+    request: &SqliteClaimRequest,
     database_path: Option<&String>,
 ) -> Result<(Lock, Option<RunningKey>), Error> {
     // The address of the driver's handle: no two living connections share one.
@@ -193,7 +198,7 @@ async fn enter(
         .addr()
         .get();
     // A database without a name is this connection's own.
-    let database_path = database_path.or(request.pool_traits.database_path.as_ref());
+    let database_path = database_path.or(request.pool_traits.shared_memory.as_ref());
     let database_path = database_path.map_or_else(|| format!("connection {runner}"), String::clone);
     Ok(
         match RunningKey::enter(&database_path, request.lock_key, runner) {
@@ -209,10 +214,7 @@ async fn enter(
 /// it only `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
 async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>, Error> {
     let (schema, _) = sql::parts(table);
-    let databases = conn
-        .fetch_all("PRAGMA database_list")
-        .await
-        .map_err(error::map_error)?;
+    let databases = conn.fetch_all(sql::FILES).await.map_err(error::map_error)?;
     for database in databases {
         if database
             .try_get::<&str, _>("name")
@@ -226,16 +228,13 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     Ok(None)
 }
 
-/// "Safety level may not be changed inside a transaction"; of the temporary schema it is fixed.
-const IS_IN_TRANSACTION: &str = "PRAGMA temp.synchronous = OFF";
-
 /// Whether a transaction is open that the driver does not know of.
 ///
 /// Asked with a statement that is an error inside a transaction and does nothing outside: a probe
 /// that begins one would leave it open if this future is dropped.
 async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     // Raw, so that it is prepared each time: it is then that SQLite refuses it.
-    match conn.execute(sqlx::raw_sql(IS_IN_TRANSACTION)).await {
+    match conn.execute(sqlx::raw_sql(sql::IS_IN_TRANSACTION)).await {
         Ok(_) => Ok(false),
         Err(error) if error::is_plain_error(&error) => Ok(true),
         Err(error) => Err(error::map_error(error)),
@@ -246,8 +245,8 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
 /// first: a deferred transaction that reads first may find its snapshot stale when it writes.
 async fn look_as_writer(
     conn: &mut SqliteConnection,
-    request: &ClaimRequest,
-) -> Result<ClaimLookup, Error> {
+    request: &SqliteClaimRequest,
+) -> Result<SqliteFound, Error> {
     let statement = AssertSqlSafe(sql::take_write_lock(&request.table));
     match conn.execute(statement).await {
         Ok(_) => look(conn, request).await,
@@ -259,10 +258,10 @@ async fn look_as_writer(
 /// table that a trigger writes.
 async fn found_reclaimable(
     conn: &mut SqliteConnection,
-    request: &ClaimRequest,
+    request: &SqliteClaimRequest,
     error: sqlx::Error,
 ) -> Result<(), Error> {
-    if look(conn, request).await?.record.is_some() {
+    if look(conn, request).await?.lookup.record.is_some() {
         Ok(())
     } else {
         Err(error::map_error(error))
@@ -280,7 +279,18 @@ async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) 
 }
 
 /// The look-up.
-async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<ClaimLookup, Error> {
+async fn look(
+    conn: &mut SqliteConnection,
+    request: &SqliteClaimRequest,
+) -> Result<SqliteFound, Error> {
+    look_at_file(conn, request).await.map(|(found, _)| found)
+}
+
+/// The look-up, and the file of the database that was looked at, if it has a name.
+async fn look_at_file(
+    conn: &mut SqliteConnection,
+    request: &SqliteClaimRequest,
+) -> Result<(SqliteFound, Option<String>), Error> {
     let row = sqlx::query(AssertSqlSafe(sql::look_up(&request.table)))
         .bind(request.identity.namespace())
         .bind(request.identity.scope().as_str())
@@ -297,20 +307,19 @@ async fn look(conn: &mut SqliteConnection, request: &ClaimRequest) -> Result<Cla
     }
     let file: String = row.try_get("file").map_err(error::map_error)?;
     let definition: String = row.try_get("definition").map_err(error::map_error)?;
-    Ok(ClaimLookup {
+    let journal: String = row.try_get("journal").map_err(error::map_error)?;
+    let lookup = Lookup {
         record: row::record(&row, row::text)?,
         lock: Lock::NotAsked,
         now: row::timestamp(&row, "now")?,
-        table_oid: 0,
+    };
+    let claim = SqliteHeldClaim {
+        request: request.clone(),
         snapshot: false,
         verified: verify::is_known(&request.table, &definition)
-            && verify::is_undone(
-                &row.try_get::<String, _>("journal")
-                    .map_err(error::map_error)?,
-                &file,
-            ),
-        placeholder: false,
-        running: None,
-        database_path: Some(file).filter(|file| !file.is_empty()),
-    })
+            && verify::is_undone(&journal, &file),
+        dialect: SqliteClaim { _running: None },
+    };
+    let found = SqliteFound { lookup, claim };
+    Ok((found, Some(file).filter(|file| !file.is_empty())))
 }

@@ -8,16 +8,23 @@ use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteTransac
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, Opened};
-use super::super::session::{
-    ClaimLookup, ClaimRequest, CommitError, PoolTraits, Purgeable, Session as _,
-};
-use super::{enter, error, look, look_as_writer};
-use crate::decision::Lock;
+use super::super::backend::{Backend, NotOpened, Opened};
+use super::super::session::{CommitError, Purgeable, Session as _};
+use super::claim::{SqliteClaimRequest, SqlitePoolTraits};
+use super::running::RunningKey;
+use super::{enter, error, look_as_writer, look_at_file, sql};
+use crate::decision::{Lock, Lookup};
 use crate::values::error::{DatabaseError, Error, SchemaFault};
 
 impl Backend for Sqlite {
-    fn pool_traits(pool: &Pool<Self>) -> Result<PoolTraits, Error> {
+    fn is_irreplaceable(pool_traits: &SqlitePoolTraits) -> bool {
+        pool_traits.ends_with_connections
+    }
+
+    /// The entry that keeps other attempts of this process away.
+    type Approach = Option<RunningKey>;
+
+    fn pool_traits(pool: &Pool<Self>) -> Result<SqlitePoolTraits, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
         // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
@@ -27,60 +34,76 @@ impl Backend for Sqlite {
         let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
         let private = is_private_memory(&name.to_string_lossy());
         if !private && !says("mode", "memory") {
-            return Ok(PoolTraits::default());
+            return Ok(SqlitePoolTraits::default());
         }
         if !private && says("cache", "shared") {
-            return Ok(PoolTraits {
-                database_path: Some(name.to_string_lossy().into_owned()),
+            return Ok(SqlitePoolTraits {
+                shared_memory: Some(name.to_string_lossy().into_owned()),
                 ends_with_connections: true,
-                ..PoolTraits::default()
             });
         }
         let connections = pool.options().get_max_connections();
         if connections > 1 {
             Err(SchemaFault::MemoryPool { connections }.into())
         } else {
-            Ok(PoolTraits {
+            Ok(SqlitePoolTraits {
+                shared_memory: None,
                 ends_with_connections: true,
-                ..PoolTraits::default()
             })
         }
     }
 
     async fn look_up_before_begin(
         conn: &mut SqliteConnection,
-        request: &ClaimRequest,
-    ) -> Result<Option<ClaimLookup>, Error> {
-        let mut found = look(conn, request).await?;
-        (found.lock, found.running) = enter(conn, request, found.database_path.as_ref()).await?;
-        Ok(Some(found))
+        request: &SqliteClaimRequest,
+        approach: &mut Self::Approach,
+    ) -> Result<Option<Lookup>, Error> {
+        let (found, file) = look_at_file(conn, request).await?;
+        let mut lookup = found.lookup;
+        (lookup.lock, *approach) = enter(conn, request, file.as_ref()).await?;
+        Ok(Some(lookup))
     }
 
     async fn open<'c>(
         conn: &'c mut SqliteConnection,
-        request: &ClaimRequest,
+        request: &SqliteClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         // Not IMMEDIATE, which takes the write lock of every file attached as well: nobody could tell
         // afterwards which of them was written.
-        let mut tx = conn.begin_with("BEGIN").await.map_err(error::begin_error)?;
-        let found = look_as_writer(&mut tx, request)
+        let mut tx = conn
+            .begin_with(sql::BEGIN)
             .await
-            .map(|found| ClaimLookup {
-                lock: Lock::Granted,
-                ..found
-            });
+            .map_err(error::begin_error)?;
+        let found = look_as_writer(&mut tx, request).await.map(|mut found| {
+            found.lookup.lock = Lock::Granted;
+            found
+        });
+        Ok((tx, found))
+    }
+
+    async fn open_to_run<'c>(
+        conn: &'c mut SqliteConnection,
+        request: &SqliteClaimRequest,
+        running: Self::Approach,
+        _: bool,
+    ) -> Result<Opened<'c, Self>, NotOpened<Self::Approach>> {
+        let (tx, found) = Self::open(conn, request).await?;
+        let found = found.map(|mut found| {
+            found.claim.dialect._running = running;
+            found
+        });
         Ok((tx, found))
     }
 
     async fn open_plain(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
-        conn.begin_with("BEGIN IMMEDIATE")
+        conn.begin_with(sql::BEGIN_TO_WRITE)
             .await
             .map_err(error::begin_error)
     }
 
     async fn join<'c>(
         conn: &'c mut SqliteConnection,
-        request: &ClaimRequest,
+        request: &SqliteClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
         let mut tx = Self::join_plain(conn).await?;
         let found = tx.claim(request).await;
@@ -111,7 +134,7 @@ impl Backend for Sqlite {
         let _ = conn.ping().await;
         while conn.is_in_transaction() {
             // Fails, and does nothing, inside the transaction that ought to be there.
-            let _ = conn.execute("BEGIN").await;
+            let _ = conn.execute(sql::BEGIN).await;
             if SqliteTransactionManager::rollback(conn).await.is_err() {
                 return;
             }
@@ -120,7 +143,7 @@ impl Backend for Sqlite {
 
     async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
         // Fails, and does nothing, inside the transaction that ought to be there.
-        let _ = tx.execute("BEGIN").await;
+        let _ = tx.execute(sql::BEGIN).await;
         true
     }
 

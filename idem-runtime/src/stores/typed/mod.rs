@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::bound::Bound;
-use super::session::Session;
-use crate::values::error::{Error, Field, Invalid, Reason};
+use crate::values::error::{Field, Invalid, Reason};
 use crate::values::key::Namespace;
 use crate::values::policy::{DEFAULT_REQUEST_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION};
 use crate::values::spec::{DEFAULT_TABLE, is_table};
@@ -149,28 +147,6 @@ impl<Req, Res> Store<Req, Res> {
             request_limit: self.request_limit,
             types: PhantomData,
         }
-    }
-
-    /// Binds to a connection that has an open transaction, as its driver knows it.
-    ///
-    /// # Errors
-    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is
-    /// not known to the driver: that is [`in_connection`](Self::in_connection)'s.
-    pub fn in_transaction<'s, S: Session>(
-        &'s self,
-        conn: &'s mut S,
-    ) -> Result<Bound<'s, S, Req, Res>, Error> {
-        if conn.has_transaction() {
-            Ok(self.in_connection(conn))
-        } else {
-            Err(Error::NotInTransaction)
-        }
-    }
-
-    /// Binds to any connection. The caller answers for its transaction: without one, replays are
-    /// answered and a fresh key is [`Error::NotInTransaction`].
-    pub fn in_connection<'s, S: Session>(&'s self, conn: &'s mut S) -> Bound<'s, S, Req, Res> {
-        Bound::new(self, conn)
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) async fn claim<S: Session, Req, Res>(
     conn: &mut S,
     key: &IdempotencyKey,
     request: &Req,
-) -> StoreClaim
+) -> StoreClaim<S>
 where
     Req: Serialize + DeserializeOwned + Debug,
     Res: DeserializeOwned + Debug,
@@ -104,7 +104,7 @@ pub(crate) async fn begin_run<S: Session>(
     conn: &mut S,
     key: &IdempotencyKey,
     request: &Value,
-) -> Outcome<StoreClaim, Value, Value> {
+) -> Outcome<StoreClaim<S>, Value, Value> {
     let mut bound = store.in_connection(conn);
     bound
         .begin(key, PAY, request)

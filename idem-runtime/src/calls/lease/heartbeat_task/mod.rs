@@ -43,7 +43,7 @@ pub(super) fn start<DB: LeaseBackend>(
     let lease = held_lease.lease.duration();
     attempt.due(attempt.lease_state().until - lease + jittered(lease / 3));
     let active = ActiveLease {
-        claim_request: held_lease.claim_request.clone(),
+        claim_request: held_lease.claim_request.on_connection(),
         lease: held_lease.lease,
         attempt: attempt.clone(),
     };

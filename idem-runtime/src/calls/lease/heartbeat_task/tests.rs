@@ -34,7 +34,7 @@ mod asked_for {
     /// A lease that is claimed, and the attempt that holds it.
     async fn active(pool: &SqlitePool) -> ActiveLease {
         let key = "k".parse::<IdempotencyKey>().expect("a key");
-        let claim_request = ClaimRequest::new(
+        let claim_request = ClaimRequest::<()>::new(
             "idem_record",
             Identity::of_operation("mail", Scope::GLOBAL, key),
         );
@@ -53,8 +53,11 @@ mod asked_for {
             request: None,
         };
         let mut conn = pool.acquire().await.expect("a connection");
-        let claimed = leased::claim(&mut *conn, &claim_request, &lease_request).await;
-        let number = claimed.expect("the file answers").expect("it is free");
+        let claimed =
+            leased::claim(&mut *conn, &claim_request.on_connection(), &lease_request).await;
+        let Ok(leased::LeaseAnswer::Claimed { attempt: number }) = claimed else {
+            panic!("it is free: {claimed:?}");
+        };
         let (heartbeat_requests, _) = mpsc::unbounded_channel();
         let until = Instant::now() + LEASE;
         let attempt = Attempt::new(
@@ -74,10 +77,10 @@ mod asked_for {
     async fn ends(pool: &SqlitePool, active: &ActiveLease) -> Timestamp {
         let mut conn = pool.acquire().await.expect("a connection");
         let observed = conn
-            .look_up(&active.claim_request)
+            .look_up(&active.claim_request.on_connection())
             .await
             .expect("it can be read");
-        let record = observed.record.expect("there is one");
+        let record = observed.lookup.record.expect("there is one");
         record.locked_until.expect("a lease")
     }
 

@@ -1,85 +1,67 @@
 //! The statements of lease mode.
 
-use super::super::super::lease::{Due, Overdue, Page, Write, condition, lapsed, reclaimable};
-use super::super::super::session::{ClaimRequest, NewRecord};
-use super::{NEVER, NOW, RECORD, SELECT, at_once, attempt, bytes, hash, is_it, value};
+use super::super::super::lease::{Due, Overdue, Page, Write};
+use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, condition, lapsed};
+use super::super::super::session::NewRecord;
+use super::super::claim::MySqlClaimRequest;
+use super::{NOW, RECORD, SELECT, at_once, attempt, bytes, hash, is_it, value};
 use crate::decision::Change;
-use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::policy::Lease;
-use crate::values::record::{CODEC_JSON, Timestamp};
+use crate::values::record::{Status, Timestamp};
+
+const DIALECT: LeaseDialect = LeaseDialect {
+    insert: "INSERT INTO",
+    update: "UPDATE",
+    key: "`key`",
+    now: NOW,
+    never: "9223372036854775807",
+    microsecond: "",
+    clock: ("", NOW),
+};
 
 /// A record in progress, without waiting for anybody's lock: one more, or in the place of the one
 /// that `record` replaces, if that still stands there and is reclaimable, or (taking over) lapsed.
 pub(in super::super) fn upsert(
-    request: &ClaimRequest,
+    request: &MySqlClaimRequest,
     record: &NewRecord<'_>,
     take_over: bool,
     lease: Lease,
 ) -> String {
-    let table = &request.table;
-    let status = record.status.code();
-    let (fingerprint, request_json) = (value(hash(record)), value(record.request));
-    let operation = bytes(record.operation.as_bytes());
-    let id = attempt(request);
-    let number = record.attempt;
-    let never = NEVER.as_micros();
-    let (lease, on_lapse) = (lease.micros(), lease.on_lapse().code());
-    let Some(found) = record.replaces else {
-        let identity = &request.identity;
-        return format!(
-            "{}INSERT INTO {table} (created_at, expires_at, locked_until, attempt_id, attempt, status, \
-             fingerprint_version, codec, namespace, scope, `key`, operation, fingerprint, request, on_lapse) \
-             VALUES ({NOW}, {never}, {NOW} + {lease}, {id}, {number}, {status}, {FINGERPRINT_VERSION}, \
-             {CODEC_JSON}, {}, {}, {}, {operation}, {fingerprint}, {request_json}, {on_lapse})",
-            at_once(),
-            bytes(identity.namespace().as_bytes()),
-            bytes(identity.scope().as_str().as_bytes()),
-            bytes(identity.key().as_str().as_bytes()),
-        );
+    let identity = &request.identity;
+    let values = LeaseValues {
+        namespace: bytes(identity.namespace().as_bytes()),
+        scope: bytes(identity.scope().as_str().as_bytes()),
+        key: bytes(identity.key().as_str().as_bytes()),
+        lease: lease.micros().to_string(),
+        attempt_id: attempt(request),
+        attempt: record.attempt.to_string(),
+        operation: bytes(record.operation.as_bytes()),
+        fingerprint: value(hash(record)),
+        request: value(record.request),
+        on_lapse: lease.on_lapse().code().to_string(),
     };
-    let guard = if take_over {
-        condition(Change::TakeOver, NOW)
-    } else {
-        reclaimable(NOW)
+    let statement = match record.replaces {
+        None => DIALECT.insert(&request.table, &values, ("VALUES (", ")")),
+        Some(found) => {
+            let is_replaced = format!("{} AND attempt_id = x'{found}'", is_it("", identity));
+            let also = "session_id = NULL, ";
+            DIALECT.replace(&request.table, &values, also, &is_replaced, take_over)
+        }
     };
-    // Assignments are made from left to right: the guard is read before them.
-    format!(
-        "{}UPDATE {table} SET created_at = {NOW}, expires_at = {never}, locked_until = {NOW} + {lease}, \
-         session_id = NULL, attempt_id = {id}, attempt = {number}, status = {status}, \
-         fingerprint_version = {FINGERPRINT_VERSION}, codec = {CODEC_JSON}, operation = {operation}, \
-         fingerprint = {fingerprint}, request = {request_json}, result = NULL, failure = NULL, on_lapse = {on_lapse} \
-         WHERE {} AND attempt_id = x'{found}' AND {guard}",
-        at_once(),
-        is_it("", &request.identity),
-    )
+    format!("{}{statement}", at_once())
 }
 
 /// The conditional write of a lease's owner, or of whoever saw its record.
-pub(in super::super) fn update(request: &ClaimRequest, write: &Write<'_>) -> String {
-    let Write { change, lasts, .. } = *write;
-    let set = match change {
-        Change::Extend => format!(", locked_until = {NOW} + {lasts}"),
-        Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
-        Change::Complete
-        | Change::Fail
-        | Change::Release
-        | Change::LapseReleased
-        | Change::Settle(_) => format!(
-            ", created_at = {NOW}, expires_at = {NOW} + {lasts}, locked_until = NULL, codec = {CODEC_JSON}, \
-             result = {}, failure = {}",
-            value(write.result),
-            value(write.failure),
-        ),
+pub(in super::super) fn update(request: &MySqlClaimRequest, write: &Write<'_>) -> String {
+    let values = WriteValues {
+        expected: format!("x'{}'", write.expected),
+        becomes: format!("x'{}'", write.becomes),
+        lasts: write.lasts.to_string(),
+        result: value(write.result),
+        failure: value(write.failure),
     };
-    format!(
-        "UPDATE {} SET attempt_id = x'{}', status = {}{set} WHERE {} AND attempt_id = x'{}' AND {}",
-        request.table,
-        write.becomes,
-        change.to().code(),
-        is_it("", &request.identity),
-        write.expected,
-        condition(change, NOW),
-    )
+    let is_it = is_it("", &request.identity);
+    DIALECT.change(&request.table, write.change, &values, &is_it)
 }
 
 /// Names those attempts of the leases that hold theirs. The joined order is fixed: each record is found by
@@ -151,10 +133,11 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
         )
     });
     format!(
-        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = 4 {after} \
+        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = {} {after} \
          ORDER BY r.locked_until, r.scope, r.`key` LIMIT {}",
         page.table,
         bytes(page.namespace.as_bytes()),
+        Status::Unknown.code(),
         page.limit,
     )
 }
@@ -162,7 +145,8 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
 /// How many records of unknown outcome a namespace has.
 pub(in super::super) fn count_unknown(table: &str, namespace: &str) -> String {
     format!(
-        "{SELECT} COUNT(*) AS found FROM {table} WHERE namespace = {} AND status = 4 LIMIT 1",
+        "{SELECT} COUNT(*) AS found FROM {table} WHERE namespace = {} AND status = {} LIMIT 1",
         bytes(namespace.as_bytes()),
+        Status::Unknown.code(),
     )
 }

@@ -10,9 +10,12 @@
 use sha2::{Digest as _, Sha256};
 
 mod lease;
+pub(super) mod verify;
 
 pub(super) use self::lease::{count_unknown, extend, held, lapse, unknown, update, upsert};
-use super::super::session::{BodyWrites, ClaimRequest, NewRecord, Purgeable};
+use super::super::lease_sql::{purgeable, reclaimable};
+use super::super::session::{BodyWrites, NewRecord, Purgeable};
+use super::claim::MySqlClaimRequest;
 use crate::stores::fast_check;
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::identity::Identity;
@@ -34,6 +37,9 @@ pub(super) fn clock() -> String {
 /// Where a table named without a database is looked for.
 const DATABASE_PATH: &str =
     "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS database_path";
+
+/// The status of a placeholder, which no record has.
+pub(super) const PLACEHOLDER: i16 = 0;
 
 /// When a claim and a lease expire: never.
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
@@ -119,7 +125,7 @@ impl Wait {
 /// Under READ COMMITTED, or it would lock the gap where no record is, and be in the way of other
 /// keys. The first statement fails inside a transaction. The last ends what the read has begun
 /// where autocommit is off.
-pub(super) fn look_up_before_begin(request: &ClaimRequest) -> String {
+pub(super) fn look_up_before_begin(request: &MySqlClaimRequest) -> String {
     format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {}; {END}",
         look_locking(request, Wait::Shared)
@@ -127,18 +133,18 @@ pub(super) fn look_up_before_begin(request: &ClaimRequest) -> String {
 }
 
 /// A mere look: waits for nobody and locks nothing.
-pub(super) fn look_up(request: &ClaimRequest) -> String {
+pub(super) fn look_up(request: &MySqlClaimRequest) -> String {
     look(request, "")
 }
 
 /// The newest record, held as it is until the transaction ends.
-pub(super) fn look_shared(request: &ClaimRequest) -> String {
+pub(super) fn look_shared(request: &MySqlClaimRequest) -> String {
     look_locking(request, Wait::Shared)
 }
 
 /// The newest record, ours to replace until the transaction ends; and the savepoint before the
 /// body.
-pub(super) fn take_row(request: &ClaimRequest) -> String {
+pub(super) fn take_row(request: &MySqlClaimRequest) -> String {
     format!(
         "{}; SAVEPOINT {}; {}",
         look_locking(request, Wait::Exclusive),
@@ -147,12 +153,12 @@ pub(super) fn take_row(request: &ClaimRequest) -> String {
     )
 }
 
-fn look_locking(request: &ClaimRequest, wait: Wait) -> String {
+fn look_locking(request: &MySqlClaimRequest, wait: Wait) -> String {
     look(request, wait.clause())
 }
 
 /// One row always: the clock, and the record's columns or nulls.
-fn look(request: &ClaimRequest, lock: &str) -> String {
+fn look(request: &MySqlClaimRequest, lock: &str) -> String {
     format!(
         "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {DATABASE_PATH}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
          LIMIT 1 {lock}",
@@ -163,7 +169,7 @@ fn look(request: &ClaimRequest, lock: &str) -> String {
 
 /// The placeholder, whose row lock is the claim, without waiting for another attempt's; and the savepoint
 /// before the body. MySQL knows no INSERT that does not wait.
-pub(super) fn claim(request: &ClaimRequest) -> String {
+pub(super) fn claim(request: &MySqlClaimRequest) -> String {
     let identity = &request.identity;
     format!(
         "{}INSERT INTO {} (created_at, expires_at, session_id, attempt_id, attempt, status, \
@@ -200,7 +206,7 @@ pub(super) fn definition(table: &str) -> String {
 }
 
 /// Fails if the savepoint is gone; with `body_writes`, takes back what was written since.
-pub(super) fn release_savepoint(request: &ClaimRequest, body_writes: BodyWrites) -> String {
+pub(super) fn release_savepoint(request: &MySqlClaimRequest, body_writes: BodyWrites) -> String {
     let savepoint = request.savepoint_name();
     let back = if body_writes == BodyWrites::Discard {
         format!("ROLLBACK TO SAVEPOINT {savepoint}; ")
@@ -213,12 +219,13 @@ pub(super) fn release_savepoint(request: &ClaimRequest, body_writes: BodyWrites)
 /// The record, in place of the placeholder or of the reclaimable record seen; and whether it now stands
 /// there, whole. A trigger may change what is written, and a session that is not strict cuts what
 /// is too long.
-pub(super) fn write(request: &ClaimRequest, record: &NewRecord<'_>) -> String {
+pub(super) fn write(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> String {
     let was = match record.replaces {
-        None => format!("status = 0 AND attempt_id = {}", attempt(request)),
-        Some(replaced) => format!(
-            "attempt_id = x'{replaced}' AND (status = 5 OR (status IN (1, 2) AND expires_at <= {NOW}))"
+        None => format!(
+            "status = {PLACEHOLDER} AND attempt_id = {}",
+            attempt(request)
         ),
+        Some(replaced) => format!("attempt_id = x'{replaced}' AND {}", reclaimable(NOW)),
     };
     let status = record.status.code();
     let this = is_it("", &request.identity);
@@ -250,9 +257,9 @@ pub(super) fn write(request: &ClaimRequest, record: &NewRecord<'_>) -> String {
 }
 
 /// Takes this attempt's placeholder away.
-pub(super) fn withdraw(request: &ClaimRequest) -> String {
+pub(super) fn withdraw(request: &MySqlClaimRequest) -> String {
     format!(
-        "DELETE FROM {} WHERE {} AND status = 0 AND attempt_id = {}",
+        "DELETE FROM {} WHERE {} AND status = {PLACEHOLDER} AND attempt_id = {}",
         request.table,
         is_it("", &request.identity),
         attempt(request)
@@ -276,11 +283,8 @@ fn hash<'e>(record: &'e NewRecord<'_>) -> Option<&'e [u8]> {
 /// One batch of purgeable records; leases are not touched, and locked rows are passed over. The joined order
 /// is fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size`
 /// are about other statements.
-pub(super) fn purge(table: &str, purgeable: Purgeable, limit: u32, now: Timestamp) -> String {
-    let (statuses, column, ago) = match purgeable {
-        Purgeable::Expired => ("1, 2, 5", "expires_at", 0),
-        Purgeable::Unknown(ago) => ("4", "locked_until", ago),
-    };
+pub(super) fn purge(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
+    let (statuses, column, ago) = purgeable(of);
     format!(
         "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
          DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
@@ -291,6 +295,43 @@ pub(super) fn purge(table: &str, purgeable: Purgeable, limit: u32, now: Timestam
     )
 }
 
+/// A purge's batch in a transaction of its own. Under READ COMMITTED only the rows deleted are locked, and no
+/// gap between them.
+pub(super) fn purge_alone(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
+    format!(
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
+         COMMIT AND NO CHAIN NO RELEASE",
+        purge(table, of, limit, now)
+    )
+}
+
+/// The name of the lock that is the lead of a table's purge: at most 64 characters, and it covers the database.
+fn lead_name(table: &str) -> String {
+    format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))")
+}
+
+/// Asks for the lead, and for the time.
+pub(super) fn lead(table: &str) -> String {
+    let name = lead_name(table);
+    format!("SELECT GET_LOCK({name}, 0) AS lead LIMIT 1; {}", clock())
+}
+
+/// Gives the lead up.
+pub(super) fn give_up_lead(table: &str) -> String {
+    format!("DO RELEASE_LOCK({})", lead_name(table))
+}
+
+/// These statements behind a question for this number.
+pub(super) fn behind_number(number: u64, statements: &str) -> String {
+    format!("SELECT {number} AS number LIMIT 1; {statements}")
+}
+
+/// Ends the session.
+pub(super) const END_SESSION: &str = "KILL CONNECTION CONNECTION_ID()";
+
+/// The longest message that the server takes, in bytes.
+pub(super) const MAX_PACKET: &str = "SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes LIMIT 1";
+
 fn is_it(of: &str, identity: &Identity) -> String {
     format!(
         "{of}namespace = {} AND {of}scope = {} AND {of}`key` = {}",
@@ -300,7 +341,7 @@ fn is_it(of: &str, identity: &Identity) -> String {
     )
 }
 
-fn attempt(request: &ClaimRequest) -> String {
+fn attempt(request: &MySqlClaimRequest) -> String {
     format!("x'{}'", request.attempt_id)
 }
 

@@ -3,9 +3,8 @@
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
-use super::super::sql::SELECT;
-use super::super::{error, rows};
-use super::{TABLE, is_it, said};
+use super::super::{error, rows, sql};
+use super::said;
 use crate::values::error::{Error, SchemaFault};
 
 /// What a column must be to hold what is written there.
@@ -132,15 +131,7 @@ impl ColumnRow {
 }
 
 pub(super) async fn check(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
-    let text = format!(
-        "{SELECT} column_name AS name, data_type AS kind, column_type AS written, \
-         CAST(coalesce(least(character_maximum_length, 4294967295), 0) AS SIGNED) AS length, \
-         CAST(is_nullable = 'YES' AS SIGNED) AS nullable, \
-         CAST(extra LIKE '% GENERATED%' AS SIGNED) AS is_generated, \
-         CAST(column_default IS NOT NULL OR extra LIKE '%auto_increment%' AS SIGNED) AS supplied \
-         FROM information_schema.columns WHERE {} ORDER BY ordinal_position LIMIT 5000",
-        is_it(TABLE, table)
-    );
+    let text = sql::verify::columns(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let found: Vec<_> = rows.iter().map(ColumnRow::read).collect::<Result<_, _>>()?;
     let fault = |column: &str, fault, fix: String| {

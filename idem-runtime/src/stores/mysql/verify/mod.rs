@@ -7,7 +7,6 @@ use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
 pub(super) use self::known::{database_path, is_known, text};
-use super::sql::SELECT;
 use super::{error, rows, sql};
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 
@@ -53,12 +52,7 @@ pub(super) async fn table(
 /// An ordinary table of `InnoDB`: others lock no rows. Not partitioned, which forces columns into its
 /// keys; without versions, which do the same.
 async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
-    let text = format!(
-        "{SELECT} coalesce(table_type = 'BASE TABLE', 0) AS base, coalesce(engine = 'InnoDB', 0) AS innodb, \
-         coalesce(create_options LIKE '%partitioned%', 0) AS partitioned \
-         FROM information_schema.tables WHERE {} LIMIT 1",
-        is_it(TABLE, table)
-    );
+    let text = sql::verify::kind(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let Some(row) = rows.first() else {
         let table = table.to_owned();
@@ -88,12 +82,7 @@ async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
 /// The primary key, on exactly the three names and the whole of each. Not another unique index:
 /// those are what `unique_checks = 0` switches off.
 async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
-    let text = format!(
-        "{SELECT} CAST(count(*) AS SIGNED) AS parts, CAST(coalesce(sum(column_name IN ('namespace', 'scope', 'key') \
-         AND sub_part IS NULL), 0) AS SIGNED) AS names \
-         FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' LIMIT 1",
-        is_it(TABLE, table)
-    );
+    let text = sql::verify::primary_key(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let says = |fact: &str| match rows.first() {
         Some(row) => row.try_get::<i64, _>(fact).map_err(error::map_error),
@@ -113,11 +102,7 @@ async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
 
 /// What a column that counts needs, if it is the primary key: another one.
 async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Error> {
-    let text = format!(
-        "{SELECT} column_name AS name FROM information_schema.columns WHERE {} AND column_key = 'PRI' \
-         AND extra LIKE '%auto_increment%' LIMIT 1",
-        is_it(TABLE, table)
-    );
+    let text = sql::verify::counter(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let unique = |row| format!("ADD UNIQUE KEY (`{}`), ", said(row, "name"));
     Ok(rows.first().map(unique).unwrap_or_default())
@@ -143,15 +128,7 @@ async fn triggers_that_run(
     table: &str,
     timing: &str,
 ) -> Result<Vec<(String, String)>, Error> {
-    let quoted = |name: &str| format!("'`', replace({name}, '`', '``'), '`'");
-    let text = format!(
-        "{SELECT} concat(trigger_schema, '.', trigger_name) AS name, \
-         concat('DROP TRIGGER ', {}, '.', {}) AS fix FROM information_schema.triggers \
-         WHERE {} AND action_timing = '{timing}' ORDER BY trigger_name LIMIT 100",
-        quoted("trigger_schema"),
-        quoted("trigger_name"),
-        is_it(["event_object_schema", "event_object_table"], table)
-    );
+    let text = sql::verify::triggers(table, timing);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let text = |row: &MySqlRow, column| row.try_get_unchecked(column).map_err(error::map_error);
     let named = |row| Ok((text(row, "name")?, text(row, "fix")?));
@@ -164,17 +141,7 @@ pub(super) async fn findings(
     conn: &mut MySqlConnection,
     table: &str,
 ) -> Result<Vec<SchemaFinding>, Error> {
-    let of_records = match table.split_once('.') {
-        Some((schema, _)) => format!(", '{schema}'"),
-        None => String::new(),
-    };
-    let text = format!(
-        "{SELECT} concat(t.table_schema, '.', t.table_name) AS name, t.engine AS engine \
-         FROM information_schema.tables AS t \
-         JOIN information_schema.engines AS e ON e.engine = t.engine \
-         WHERE t.table_schema IN (DATABASE(){of_records}) AND t.table_type <> 'VIEW' \
-         AND coalesce(e.transactions, 'NO') <> 'YES' ORDER BY 1 LIMIT 100"
-    );
+    let text = sql::verify::without_transactions(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
     let mut findings = Vec::with_capacity(rows.len());
     for row in rows {
@@ -200,19 +167,6 @@ pub(super) async fn why(conn: &mut MySqlConnection, name: &str, error: Error) ->
         _ => error,
     }
 }
-
-/// The condition that finds a table in the catalogue, by the columns that name schema and table.
-fn is_it([schema_column, table_column]: [&str; 2], table: &str) -> String {
-    match table.split_once('.') {
-        Some((schema, name)) => {
-            format!("{schema_column} = '{schema}' AND {table_column} = '{name}'")
-        }
-        None => format!("{schema_column} = DATABASE() AND {table_column} = '{table}'"),
-    }
-}
-
-/// The columns by which most of the catalogue names a table.
-const TABLE: [&str; 2] = ["table_schema", "table_name"];
 
 /// A text of a row, whatever character set the session wants it in; empty for none.
 fn said(row: &MySqlRow, column: &str) -> String {

@@ -44,23 +44,19 @@
 //! - A pool that keeps no prepared statements, as behind a pooler.
 //! - A pool whose options say `idem.fused=off`; [`is_on`].
 
-mod statements;
-
-use std::fmt::Write as _;
 use std::future::poll_fn;
 
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, Transaction};
 
-use self::statements::Names;
-use super::super::backend::{FinishOutcome, Fresh};
-use super::super::session::{
-    BodyWrites, ClaimLookup, ClaimRequest, CommitError, FusedFallback, HeldClaim, NewRecord,
-};
-use super::{Own as _, error, read_lookup, sql, unit, verify};
-use crate::decision::Lock;
+use super::super::backend::{FinishOutcome, Opened};
+use super::super::session::{BodyWrites, CommitError, NewRecord};
+use super::claim::{FusedFallback, NotFused, PgClaim, PgClaimRequest, PgFound, PgHeldClaim};
+use super::sql::fused as sql;
+use super::{Own as _, error, read_lookup, verify};
+use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
-use crate::values::key::hex;
+use crate::values::record::Timestamp;
 
 /// Whether a pool with these startup options takes this path: unless they say `-c idem.fused=off`.
 pub(super) fn is_on(options: Option<&str>) -> bool {
@@ -78,56 +74,33 @@ pub(super) fn is_on(options: Option<&str>) -> bool {
 /// Begins, locks and looks up in one message.
 pub(super) async fn open<'c>(
     conn: &'c mut PgConnection,
-    request: &ClaimRequest,
+    request: &PgClaimRequest,
     may_discard: bool,
-) -> Result<Fresh<'c, Postgres>, Result<FusedFallback, Error>> {
-    let names = Names::of(&request.table);
-    let mut text = format!("{}; EXECUTE {}(", sql::BEGIN_FUSED, names.lock);
-    match sql::lock_number(request) {
-        Some(number) => {
-            let _ = write!(text, "{number}");
-        }
-        None => text.push_str("NULL"),
-    }
-    let held = sql::held_claim(request);
-    let _ = write!(text, ",'{held}'); EXECUTE {}(", names.claim);
-    identity(&mut text, request);
-    text.push(')');
-    if may_discard {
-        let _ = write!(text, "; SAVEPOINT {}", request.savepoint_name());
-    }
+) -> Result<Opened<'c, Postgres>, NotFused> {
+    let text = sql::begin_and_claim(request, may_discard);
     match conn.begin_with(AssertSqlSafe(text)).await {
-        Ok(tx) => Ok((tx, fused_claim(request))),
-        Err(error) => Err(fused_fallback(error)),
+        Ok(tx) => Ok((tx, Ok(found_none(request)))),
+        Err(error) => Err(error::fused_fallback(error)),
     }
 }
 
-fn fused_claim(request: &ClaimRequest) -> HeldClaim {
-    HeldClaim {
-        request: request.clone(),
-        // The server keeps it, in `idem.held`.
-        table_oid: 0,
-        snapshot: false,
-        verified: true,
-        placeholder: false,
-        fused: true,
-        running: None,
-    }
-}
-
-/// Why the first message raised.
-fn fused_fallback(error: sqlx::Error) -> Result<FusedFallback, Error> {
-    match error::raised(&error).as_deref() {
-        Some("22P02") => Ok(FusedFallback::Recorded),
-        Some("22007") => Ok(FusedFallback::InFlight),
-        Some("26000" | "3F000") => Ok(FusedFallback::Unprepared),
-        // The transaction had begun before.
-        None => Err(error::begin_error(error)),
-        Some("25001" | "25P02") if error::is_own(&error) => Err(error::begin_error(error)),
-        Some("42704") if error::names(&error, error::IN_TRANSACTION) => {
-            Err(error::begin_error(error))
-        }
-        Some(_) => Ok(FusedFallback::Unfit),
+/// What the first message has found if it raised nothing: no record, and the lock is granted.
+fn found_none(request: &PgClaimRequest) -> PgFound {
+    PgFound {
+        lookup: Lookup {
+            record: None,
+            lock: Lock::Granted,
+            now: Timestamp::from_micros(0),
+        },
+        claim: PgHeldClaim {
+            request: request.clone(),
+            snapshot: false,
+            verified: true,
+            dialect: PgClaim {
+                table_oid: 0,
+                fused: true,
+            },
+        },
     }
 }
 
@@ -135,33 +108,33 @@ fn fused_fallback(error: sqlx::Error) -> Result<FusedFallback, Error> {
 /// message. `None` if the record has gone since, or the server will not look: then the plain path says why.
 pub(super) async fn look(
     conn: &mut PgConnection,
-    request: &ClaimRequest,
-) -> Result<Option<ClaimLookup>, Error> {
-    let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&request.table).look);
-    identity(&mut text, request);
-    text.push(')');
+    request: &PgClaimRequest,
+    fallback: FusedFallback,
+) -> Result<Option<Lookup>, Error> {
+    let text = sql::roll_back_and_look(request);
     let row = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if error::raised(&error).is_some() => return Ok(None),
         row => row.map_err(error::map_error)?,
     };
-    let (mut found, _) = read_lookup(&row)?;
-    if found.record.is_none() {
-        if request.fused_fallback != Some(FusedFallback::InFlight) {
+    let (found, _) = read_lookup(&row, request)?;
+    let mut lookup = found.lookup;
+    if lookup.record.is_none() {
+        if fallback != FusedFallback::InFlight {
             return Ok(None);
         }
-        found.lock = Lock::Refused;
+        lookup.lock = Lock::Refused;
     }
-    Ok(Some(found))
+    Ok(Some(lookup))
 }
 
 /// Records and commits in one message.
 pub(super) async fn finish<'c>(
     mut tx: Transaction<'c, Postgres>,
-    claim: &HeldClaim,
+    claim: &PgHeldClaim,
     record: &NewRecord<'_>,
     body_writes: BodyWrites,
 ) -> FinishOutcome<'c, Postgres> {
-    let text = finish_text(claim, record, body_writes);
+    let text = sql::record_and_commit(claim, record, body_writes);
     // How many statements are still to be done: the INSERT and COMMIT at the end.
     let mut left = 2 + usize::from(body_writes == BodyWrites::Discard);
     let attempt = claim.request.attempt_id.as_uuid().hyphenated().to_string();
@@ -182,7 +155,7 @@ pub(super) async fn finish<'c>(
     match failed {
         None if left == 0 && written => FinishOutcome::Committed,
         None => {
-            let error = sqlx::Error::Protocol("COMMIT was not answered".into());
+            let error = sqlx::Error::Protocol("the server did not answer COMMIT".into());
             FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
         Some(error) if error::is_ambiguous(&error) => {
@@ -192,10 +165,10 @@ pub(super) async fn finish<'c>(
             FinishOutcome::Failed(CommitError::Ambiguous(error))
         }
         Some(error) if written => {
-            unit::begin_again(&mut tx).await;
+            tx.begin_again().await;
             FinishOutcome::Refused(tx, error::commit_error(error))
         }
-        Some(error) if is_useless(&error) => {
+        Some(error) if error::is_record_statement_lost(&error) => {
             // Handed back, the connection would go on to claim and never to record: it is closed when dropped.
             let _ = tx.rollback().await;
             FinishOutcome::Failed(CommitError::RolledBack(error::map_error(error)))
@@ -204,7 +177,7 @@ pub(super) async fn finish<'c>(
             FinishOutcome::Conflict(tx)
         }
         Some(error) => {
-            let refusal = match refusal(error, &claim.request.table) {
+            let refusal = match error::fused_write_error(error, &claim.request.table) {
                 // What is refused so is refused before the claim is looked for.
                 Error::TableMoved { .. } | Error::PermissionDenied { .. }
                     if !tx.is_aborted().await =>
@@ -218,76 +191,6 @@ pub(super) async fn finish<'c>(
     }
 }
 
-/// Whether the record's statement is gone from this connection, or the table does not bear it any more
-/// (a rule): the claim's is still there, and would not tell.
-fn is_useless(error: &sqlx::Error) -> bool {
-    matches!(error::raised(error).as_deref(), Some("26000" | "0A000"))
-}
-
-/// Why the record was not written.
-fn refusal(error: sqlx::Error, table: &str) -> Error {
-    if error::raised(&error).as_deref() == Some("42704") {
-        if error::names(&error, error::CLAIM_GONE) {
-            return Error::TransactionEnded;
-        }
-        if error::names(&error, error::TABLE_MOVED) {
-            return error::moved(table);
-        }
-        if error::names(&error, error::NOT_WRITTEN) {
-            return Error::RecordNotWritten;
-        }
-    }
-    error::write_error(error, table, "INSERT")
-}
-
-fn finish_text(claim: &HeldClaim, record: &NewRecord<'_>, body_writes: BodyWrites) -> String {
-    let request = &claim.request;
-    let payload = record.result.or(record.failure).unwrap_or_default().len();
-    let mut text = String::with_capacity(2 * payload + 512);
-    if body_writes == BodyWrites::Discard {
-        let _ = write!(text, "ROLLBACK TO SAVEPOINT {}; ", request.savepoint_name());
-    }
-    let statement = &Names::of(&request.table).record;
-    let attempt = request.attempt_id.as_uuid();
-    let _ = write!(text, "EXECUTE {statement}('{attempt}',");
-    identity(&mut text, request);
-    for value in [
-        Some(record.operation.as_bytes()),
-        record
-            .fingerprint
-            .as_ref()
-            .map(|hash| hash.as_bytes().as_slice()),
-        record.request,
-        record.result,
-        record.failure,
-    ] {
-        text.push(',');
-        bytes(&mut text, value);
-    }
-    let _ = write!(text, ",{}); COMMIT AND CHAIN", record.retention);
-    text
-}
-
-/// Namespace, scope and key, as three values.
-fn identity(text: &mut String, request: &ClaimRequest) {
-    bytes(text, Some(request.identity.namespace().as_bytes()));
-    text.push(',');
-    bytes(text, Some(request.identity.scope().as_str().as_bytes()));
-    text.push(',');
-    bytes(text, Some(request.identity.key().as_str().as_bytes()));
-}
-
-fn bytes(text: &mut String, value: Option<&[u8]>) {
-    let Some(value) = value else {
-        text.push_str("NULL");
-        return;
-    };
-    // With `E` before it, a literal is read alike whatever the server's settings say of a backslash.
-    text.push_str("E'\\\\x");
-    hex::push_lower(text, value);
-    text.push('\'');
-}
-
 /// After a first message that raised because this connection does not know the statements: rolls back,
 /// prepares them and verifies the table, also where it does not bear the statements: a rule is refused
 /// then. Where there is no table, the plain path says so; and it is taken where the statements are not
@@ -299,23 +202,14 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
             .await
             .map_err(error::map_error)?;
     }
-    let names = Names::of(table);
-    let text = format!(
-        "ROLLBACK; SELECT '{table}'::regclass::oid::bigint, \
-         ARRAY(SELECT name FROM pg_prepared_statements WHERE name LIKE 'idem%')::text"
-    );
+    let text = sql::roll_back_and_list_prepared(table);
     let known = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if error::raised(&error).is_some() => return Ok(()),
         known => known.map_err(error::map_error)?,
     };
     let table_oid: i64 = known.try_get(0).map_err(error::map_error)?;
     let known: &str = known.try_get(1).map_err(error::map_error)?;
-    let mut text = String::new();
-    for (name, statement) in names.statements(table) {
-        if !known.contains(name) {
-            let _ = write!(text, "PREPARE {name} {statement};");
-        }
-    }
+    let text = sql::prepare(table, known);
     match conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if error::raised(&error).is_none() => return Err(error::map_error(error)),
         _ => {}

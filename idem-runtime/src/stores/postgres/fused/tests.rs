@@ -5,9 +5,9 @@ use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::record::Status;
 
-fn request(key: &str) -> ClaimRequest {
+fn request(key: &str) -> PgClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
-    ClaimRequest::new(
+    PgClaimRequest::new(
         "app.payments",
         Identity::of_operation("n", Scope::GLOBAL, key),
     )
@@ -27,7 +27,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
         replaces: None,
         attempt: 1,
     };
-    let text = finish_text(&fused_claim(&request), &record, BodyWrites::Discard);
+    let text = sql::record_and_commit(&found_none(&request).claim, &record, BodyWrites::Discard);
     assert!(text.contains("E'\\\\x27293b2044524f50205441424c4520783b202d2d5c'"));
     assert!(text.contains("E'\\\\x275c2200',NULL,42); COMMIT AND CHAIN"));
     assert!(!text.contains('"') && !text.contains("DROP"));
@@ -55,7 +55,7 @@ fn literals(text: &str) -> Vec<(char, &str)> {
 
 #[test]
 fn statements_of_other_texts_have_other_names_and_those_fit() {
-    let (one, other) = (Names::new("a"), Names::new("b"));
+    let (one, other) = (sql::Names::new("a"), sql::Names::new("b"));
     assert_ne!(one.look, other.look);
     // PostgreSQL cuts names at 63 bytes.
     for (name, _) in one.statements("a") {

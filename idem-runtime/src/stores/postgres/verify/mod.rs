@@ -1,11 +1,10 @@
 //! Is the table fit to arbitrate? Asked once a connection, before its first body.
 
-mod sql;
-
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::error::map_error;
+use super::sql::verify as sql;
 use super::statement::Statement;
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 

@@ -4,7 +4,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::super::error::map_error;
-use super::super::sql::parts;
+use super::super::sql::{self, parts};
 use super::anew;
 use crate::values::error::{Error, SchemaFault};
 
@@ -91,16 +91,12 @@ impl TableInfoRow {
 
 pub(super) async fn check(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
-    let rows = sqlx::query(
-        "SELECT lower(c.name) AS name, c.type AS declared, c.\"notnull\" AS required, c.pk AS part, \
-         c.hidden AS hidden, c.dflt_value IS NOT NULL AS supplied \
-         FROM pragma_table_xinfo(?1, ?2) AS c ORDER BY c.cid",
-    )
-    .bind(name)
-    .bind(schema)
-    .fetch_all(conn)
-    .await
-    .map_err(map_error)?;
+    let rows = sqlx::query(sql::verify::COLUMNS)
+        .bind(name)
+        .bind(schema)
+        .fetch_all(conn)
+        .await
+        .map_err(map_error)?;
     let found: Vec<_> = rows
         .iter()
         .map(TableInfoRow::read)

@@ -49,17 +49,6 @@ pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::E
     }
 }
 
-/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), compared byte for byte.
-const CHECK: &str = "\
-    SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
-        WHERE i.\"unique\" = 1 AND i.partial = 0 \
-          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1) = 3 \
-          AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 AND upper(x.coll) = 'BINARY' \
-               AND lower(x.name) IN ('namespace', 'scope', 'key')) = 3) AS arbiter, \
-      coalesce((SELECT journal_mode FROM pragma_journal_mode('main')), '') AS journal, \
-      coalesce((SELECT file FROM pragma_database_list WHERE name = 'main'), '') AS file, \
-      (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty";
-
 pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let named = table.to_owned();
@@ -81,7 +70,7 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         return Err(SchemaFault::TableMissing { table: named }.into());
     };
     ordinary(conn, table).await?;
-    let row = sqlx::query(CHECK)
+    let row = sqlx::query(sql::verify::CHECK)
         .bind(name)
         .bind(schema)
         .fetch_one(&mut *conn)
@@ -134,13 +123,12 @@ fn anew(name: &str) -> String {
 /// No view, which may be written by its triggers, and no virtual table.
 async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
-    let kind: Option<String> =
-        sqlx::query_scalar("SELECT type FROM pragma_table_list(?1) WHERE lower(schema) = ?2")
-            .bind(name)
-            .bind(schema)
-            .fetch_optional(conn)
-            .await
-            .map_err(map_error)?;
+    let kind: Option<String> = sqlx::query_scalar(sql::verify::KIND)
+        .bind(name)
+        .bind(schema)
+        .fetch_optional(conn)
+        .await
+        .map_err(map_error)?;
     match kind.as_deref() {
         Some("table") => Ok(()),
         None => Err(SchemaFault::TableMissing {
@@ -214,10 +202,7 @@ impl Trigger {
 async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Trigger>, Error> {
     let mut found = Vec::new();
     for schema in ["main", "temp"] {
-        let statement = format!(
-            "SELECT name AS name, sql AS text FROM {schema}.sqlite_schema \
-             WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
-        );
+        let statement = sql::verify::triggers(schema);
         let rows = sqlx::query(sqlx::AssertSqlSafe(statement))
             .bind(parts(table).1)
             .fetch_all(&mut *conn)
@@ -238,9 +223,7 @@ async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Tr
 /// The text that defines the table alone.
 async fn own_text(conn: &mut SqliteConnection, table: &str) -> Result<String, Error> {
     let (schema, name) = parts(table);
-    let statement = format!(
-        "SELECT sql FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-    );
+    let statement = sql::verify::own_text(schema);
     sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
         .bind(name)
         .fetch_one(conn)
@@ -253,7 +236,7 @@ pub(super) async fn definition(
     conn: &mut SqliteConnection,
     table: &str,
 ) -> Result<Option<String>, Error> {
-    let statement = format!("SELECT {}", sql::definition(table));
+    let statement = sql::verify::definition(table);
     sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
         .fetch_one(conn)
         .await

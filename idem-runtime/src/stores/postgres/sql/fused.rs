@@ -1,28 +1,33 @@
-//! The prepared statements of the fused path: their names and texts.
+//! The statements of the fused path: those that a connection prepares, and the messages that execute them.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use super::super::super::bounded::Bounded;
+use super::super::super::session::{BodyWrites, NewRecord};
+use super::super::claim::{PgClaimRequest, PgHeldClaim};
 use super::super::error::{self, IN_TRANSACTION};
-use super::super::sql::{self, BEGUN_NOW};
+use super::{
+    BEGIN_FUSED, BEGUN_NOW, held_claim, lock_number, lookup_columns, roll_back_body, set_savepoint,
+};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Status};
 
 /// The names of one table's statements. They hold a hash of the texts: builds that disagree on those
 /// can share a server connection.
-pub(super) struct Names {
-    pub(super) lock: String,
-    pub(super) claim: String,
-    pub(super) look: String,
-    pub(super) record: String,
+pub(in super::super) struct Names {
+    lock: String,
+    claim: String,
+    pub(in super::super) look: String,
+    record: String,
 }
 
 impl Names {
     /// Made once for each table that is remembered.
-    pub(super) fn of(table: &str) -> Arc<Self> {
+    fn of(table: &str) -> Arc<Self> {
         static KNOWN: Bounded<String, Arc<Names>> = Bounded::new();
         KNOWN.find(|known| known == table).unwrap_or_else(|| {
             let names = Arc::new(Self::new(table));
@@ -31,7 +36,7 @@ impl Names {
         })
     }
 
-    pub(super) fn new(table: &str) -> Self {
+    pub(in super::super) fn new(table: &str) -> Self {
         let texts = [lock(table), claim(table), look_up(table), record(table)];
         let hash = Sha256::digest(texts.join(";"));
         let name = |what| format!("idem_{what}_{}", hex::lower(&hash[..8]));
@@ -45,7 +50,7 @@ impl Names {
 
     /// In this order, for a failing message leaves those before the failure: who knows the lock knows
     /// all of them.
-    pub(super) fn statements(&self, table: &str) -> [(&str, String); 4] {
+    pub(in super::super) fn statements(&self, table: &str) -> [(&str, String); 4] {
         [
             (&self.record, record(table)),
             (&self.look, look_up(table)),
@@ -89,7 +94,7 @@ fn claim(table: &str) -> String {
 fn look_up(table: &str) -> String {
     format!(
         "(bytea, bytea, bytea) AS SELECT {} LEFT JOIN {table} AS r ON {KEY}",
-        sql::lookup_columns(table),
+        lookup_columns(table),
     )
 }
 
@@ -125,4 +130,105 @@ fn record(table: &str) -> String {
         text(5),
         error::NOT_WRITTEN,
     )
+}
+
+/// BEGIN, the lock with every check, and the claim.
+pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: bool) -> String {
+    let names = Names::of(&request.table);
+    let mut text = format!("{BEGIN_FUSED}; EXECUTE {}(", names.lock);
+    match lock_number(request) {
+        Some(number) => {
+            let _ = write!(text, "{number}");
+        }
+        None => text.push_str("NULL"),
+    }
+    let held = held_claim(request);
+    let _ = write!(text, ",'{held}'); EXECUTE {}(", names.claim);
+    identity(&mut text, request);
+    text.push(')');
+    if may_discard {
+        let _ = write!(text, "; {}", set_savepoint(request));
+    }
+    text
+}
+
+/// Ends what a message that raised has begun, and looks up.
+pub(in super::super) fn roll_back_and_look(request: &PgClaimRequest) -> String {
+    let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&request.table).look);
+    identity(&mut text, request);
+    text.push(')');
+    text
+}
+
+/// Ends what a message that raised has begun, and answers the table's number and the names of the prepared
+/// statements.
+pub(in super::super) fn roll_back_and_list_prepared(table: &str) -> String {
+    format!(
+        "ROLLBACK; SELECT '{table}'::regclass::oid::bigint, \
+         ARRAY(SELECT name FROM pg_prepared_statements WHERE name LIKE 'idem%')::text"
+    )
+}
+
+/// Prepares those of the statements that are not among the `known` ones.
+pub(in super::super) fn prepare(table: &str, known: &str) -> String {
+    let mut text = String::new();
+    for (name, statement) in Names::of(table).statements(table) {
+        if !known.contains(name) {
+            let _ = write!(text, "PREPARE {name} {statement};");
+        }
+    }
+    text
+}
+
+/// The record, and COMMIT.
+pub(in super::super) fn record_and_commit(
+    claim: &PgHeldClaim,
+    record: &NewRecord<'_>,
+    body_writes: BodyWrites,
+) -> String {
+    let request = &claim.request;
+    let payload = record.result.or(record.failure).unwrap_or_default().len();
+    let mut text = String::with_capacity(2 * payload + 512);
+    if body_writes == BodyWrites::Discard {
+        let _ = write!(text, "{}; ", roll_back_body(request));
+    }
+    let statement = &Names::of(&request.table).record;
+    let attempt = request.attempt_id.as_uuid();
+    let _ = write!(text, "EXECUTE {statement}('{attempt}',");
+    identity(&mut text, request);
+    for value in [
+        Some(record.operation.as_bytes()),
+        record
+            .fingerprint
+            .as_ref()
+            .map(|hash| hash.as_bytes().as_slice()),
+        record.request,
+        record.result,
+        record.failure,
+    ] {
+        text.push(',');
+        bytes(&mut text, value);
+    }
+    let _ = write!(text, ",{}); COMMIT AND CHAIN", record.retention);
+    text
+}
+
+/// Namespace, scope and key, as three values.
+fn identity(text: &mut String, request: &PgClaimRequest) {
+    bytes(text, Some(request.identity.namespace().as_bytes()));
+    text.push(',');
+    bytes(text, Some(request.identity.scope().as_str().as_bytes()));
+    text.push(',');
+    bytes(text, Some(request.identity.key().as_str().as_bytes()));
+}
+
+fn bytes(text: &mut String, value: Option<&[u8]>) {
+    let Some(value) = value else {
+        text.push_str("NULL");
+        return;
+    };
+    // With `E` before it, a literal is read alike whatever the server's settings say of a backslash.
+    text.push_str("E'\\\\x");
+    hex::push_lower(text, value);
+    text.push('\'');
 }

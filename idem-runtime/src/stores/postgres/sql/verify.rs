@@ -28,7 +28,7 @@ const COLUMNS: [(&str, &str, u16, bool); 17] = [
 /// (namespace, scope, key), with deterministic collations and PostgreSQL's own equality: under any
 /// other, two different keys could be equal, or two equal ones accepted. A partitioned table's index is
 /// valid only if every partition has its own.
-pub(super) fn check() -> String {
+pub(in super::super) fn check() -> String {
     let columns: Vec<_> = COLUMNS
         .iter()
         .enumerate()
@@ -93,7 +93,7 @@ const ARBITER: &str = "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid \
          JOIN pg_collation l ON l.oid = o.oid WHERE NOT l.collisdeterministic))";
 
 /// `,1,2,`: the newest first, and no more than a few dozen.
-pub(super) const REMEMBER: &str = "\
+pub(in super::super) const REMEMBER: &str = "\
     SELECT set_config('idem.verified', \
         left(',' || $1 || ',' || ltrim(coalesce(current_setting('idem.verified', true), ''), ','), 400), false)";
 
@@ -110,7 +110,7 @@ const IS_ENABLED: &str = "t.tgenabled::text IN ('A', CASE current_setting('sessi
 
 /// Finds what is reported and not refused: of each row, its kind, the table, and for a trigger its name.
 /// The triggers of foreign keys are the server's own.
-pub(super) fn beside() -> String {
+pub(in super::super) fn beside() -> String {
     format!(
         "WITH RECURSIVE {TREE}, found (kind, name, detail) AS (\
            SELECT 'trigger', t.tgrelid::regclass::text, quote_ident(t.tgname) FROM tree \

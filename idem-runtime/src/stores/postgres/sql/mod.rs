@@ -2,11 +2,14 @@
 //!
 //! The clock is asked for by its schema: a `search_path` may put another one before it.
 
-use super::super::lease::{Due, condition};
-use super::super::session::{ClaimRequest, FusedFallback};
+pub(super) mod fused;
+pub(super) mod lease;
+pub(super) mod purge;
+pub(super) mod verify;
+
+use super::super::lease_sql::reclaimable_of;
+use super::claim::PgClaimRequest;
 use super::error::IN_TRANSACTION;
-use super::statement::Value as _;
-use crate::decision::Change;
 use crate::stores::fast_check;
 
 /// BEGIN, the ownership check and the lock, in one round trip.
@@ -14,19 +17,18 @@ use crate::stores::fast_check;
 /// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is
 /// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
 /// else the connection was inside one.
-pub(super) fn begin(request: &ClaimRequest) -> String {
-    match request.fused_fallback {
-        // What the fused path began, it left aborted.
-        Some(FusedFallback::Unprepared | FusedFallback::Unfit) => {
-            begin_by("ROLLBACK; BEGIN READ WRITE", request)
-        }
-        _ => begin_by("BEGIN READ WRITE", request),
-    }
+pub(super) fn begin(request: &PgClaimRequest) -> String {
+    begin_by("BEGIN READ WRITE", request)
+}
+
+/// The same after a fused message that raised.
+pub(super) fn begin_after_fused(request: &PgClaimRequest) -> String {
+    begin_by("ROLLBACK; BEGIN READ WRITE", request)
 }
 
 /// The same for a lease's claim. Under an older snapshot than READ COMMITTED's the look-up would not
 /// see what the lock waited for.
-pub(super) fn begin_lease(request: &ClaimRequest) -> String {
+pub(super) fn begin_lease(request: &PgClaimRequest) -> String {
     format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, request))
 }
 
@@ -41,13 +43,13 @@ const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
-fn begin_by(begin: &str, request: &ClaimRequest) -> String {
+fn begin_by(begin: &str, request: &PgClaimRequest) -> String {
     let claim = lock(request);
     format!("{begin}; SELECT CASE WHEN {BEGUN_NOW} THEN {claim} END")
 }
 
 /// Asks for the lock, and makes the setting that says whose it is.
-pub(super) fn lock(request: &ClaimRequest) -> String {
+pub(super) fn lock(request: &PgClaimRequest) -> String {
     let lock = try_lock(request);
     let held = held_claim(request);
     let attempt = request.attempt_id.as_uuid();
@@ -55,11 +57,11 @@ pub(super) fn lock(request: &ClaimRequest) -> String {
 }
 
 /// A claim as `idem.held` lists it. The attempt stands there as the server writes a uuid.
-pub(super) fn held_claim(request: &ClaimRequest) -> String {
+pub(super) fn held_claim(request: &PgClaimRequest) -> String {
     format!("{}:{},", request.lock_key, request.attempt_id.as_uuid())
 }
 
-fn try_lock(request: &ClaimRequest) -> String {
+fn try_lock(request: &PgClaimRequest) -> String {
     if fast_check::is_on() {
         format!(
             "pg_try_advisory_xact_lock({})",
@@ -90,7 +92,7 @@ pub(super) const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_tim
 pub(super) const BEGIN_FUSED: &str = "BEGIN READ WRITE, NOT DEFERRABLE";
 
 /// The number of the lock that the fused path asks for: none where the fast check is off.
-pub(super) fn lock_number(request: &ClaimRequest) -> Option<i64> {
+pub(super) fn lock_number(request: &PgClaimRequest) -> Option<i64> {
     fast_check::is_on().then(|| request.lock_key.lock_number())
 }
 
@@ -167,8 +169,9 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
              attempt = excluded.attempt, status = excluded.status, fingerprint_version = excluded.fingerprint_version, \
              codec = excluded.codec, operation = excluded.operation, fingerprint = excluded.fingerprint, \
              request = excluded.request, result = excluded.result, failure = excluded.failure \
-             WHERE r.attempt_id = $17 AND (r.status = 5 OR r.expires_at <= pg_catalog.clock_timestamp())",
+             WHERE r.attempt_id = $17 AND ",
         );
+        text.push_str(&reclaimable_of("r.", "pg_catalog.clock_timestamp()"));
     }
     text.push_str(" RETURNING $3");
     text
@@ -184,7 +187,7 @@ pub(super) const OWNS_CLAIM: &str =
     "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
 /// Asks whether a claim is gone; and the answer if it is.
-pub(super) fn ended(request: &ClaimRequest) -> (String, String) {
+pub(super) fn ended(request: &PgClaimRequest) -> (String, String) {
     let attempt = request.attempt_id.as_uuid();
     let statement = format!(
         "SELECT CASE WHEN strpos(coalesce(current_setting($$idem.held$$,true),$$$$),'{attempt}')>0 \
@@ -193,44 +196,38 @@ pub(super) fn ended(request: &ClaimRequest) -> (String, String) {
     (statement, attempt.to_string())
 }
 
-/// Extends those of the leases whose record nobody has locked; names the attempts that it did. Found by
-/// its key twice: a row's place is its own in its partition only.
-pub(super) fn extend(table: &str, due: &[Due<'_>]) -> String {
-    let held = held(table, due);
-    format!(
-        "WITH clock AS MATERIALIZED (SELECT pg_catalog.clock_timestamp() AS now), \
-         free AS MATERIALIZED ({held} FOR UPDATE OF r SKIP LOCKED) \
-         UPDATE {table} AS r SET locked_until = clock.now + free.lasts * interval '1 microsecond' \
-         FROM free, clock WHERE r.namespace = free.namespace AND r.scope = free.scope AND r.key = free.key \
-         AND r.attempt_id = free.attempt_id RETURNING r.attempt_id"
-    )
+/// Whether a transaction that a failed statement has not aborted is open, or none.
+pub(super) const IS_ALIVE: &str = "SELECT 1";
+
+/// The savepoint that shows before COMMIT without a record that there is a transaction to commit.
+pub(super) const CHECK_TRANSACTION: &str = "SAVEPOINT idem_end";
+
+pub(super) const BEGIN: &str = "BEGIN";
+pub(super) const ROLLBACK: &str = "ROLLBACK";
+
+/// Sets the savepoint before the body.
+pub(super) fn set_savepoint(request: &PgClaimRequest) -> String {
+    format!("SAVEPOINT {}", request.savepoint_name())
 }
 
-/// Names those attempts of the leases that hold theirs.
-pub(super) fn held(table: &str, due: &[Due<'_>]) -> String {
-    format!(
-        "SELECT r.namespace, r.scope, r.key, r.attempt_id, due.lasts \
-         FROM (VALUES {}) AS due (namespace, scope, key, attempt_id, lasts) JOIN {table} AS r \
-         ON r.namespace = due.namespace AND r.scope = due.scope AND r.key = due.key \
-         WHERE r.attempt_id = due.attempt_id AND {}",
-        values(due),
-        condition(Change::Extend, "pg_catalog.clock_timestamp()"),
-    )
+/// Rolls back what the body wrote.
+pub(super) fn roll_back_body(request: &PgClaimRequest) -> String {
+    format!("ROLLBACK TO SAVEPOINT {}", request.savepoint_name())
 }
 
-fn values(due: &[Due<'_>]) -> String {
-    let rows: Vec<_> = due
-        .iter()
-        .map(|due| {
-            format!(
-                "({}, {}, {}, {}, {})",
-                due.identity.namespace().literal(),
-                due.identity.scope().as_str().literal(),
-                due.identity.key().as_str().literal(),
-                due.attempt_id.as_uuid().literal(),
-                due.lasts.literal(),
-            )
-        })
-        .collect();
-    rows.join(", ")
+/// Answers this word: letters and digits only.
+pub(super) fn say(word: &str) -> String {
+    format!("SELECT '{word}'")
 }
+
+/// Ends the session. A role that may not do that ends its transaction.
+pub(super) const END_SESSION: &str = "ROLLBACK; SELECT pg_terminate_backend(pg_backend_pid())";
+
+/// Lets a transaction write, whatever the session's default.
+pub(super) const READ_WRITE: &str = "SET TRANSACTION READ WRITE";
+
+/// Serialises those who create a table at once: `IF NOT EXISTS` alone does not.
+pub(super) const LOCK_CREATION: &str = "SELECT pg_advisory_xact_lock(7596834512190837161)";
+
+/// Whether there is no such table.
+pub(super) const IS_MISSING: &str = "SELECT to_regclass($1) IS NULL";

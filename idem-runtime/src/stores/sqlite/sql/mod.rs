@@ -1,6 +1,11 @@
 //! Every statement's text. Only a checked table name is ever spliced in.
 
+pub(super) mod lease;
+pub(super) mod verify;
+
+use super::super::lease_sql::{purgeable, reclaimable_of};
 use super::super::session::Purgeable;
+use super::claim::SqliteClaimRequest;
 
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
 /// finer).
@@ -79,7 +84,10 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
              attempt = excluded.attempt, status = excluded.status, fingerprint_version = excluded.fingerprint_version, \
              codec = excluded.codec, operation = excluded.operation, fingerprint = excluded.fingerprint, \
              request = excluded.request, result = excluded.result, failure = excluded.failure",
-            format!(" WHERE r.attempt_id = ?15 AND (r.status = 5 OR r.expires_at <= {NOW})"),
+            format!(
+                " WHERE r.attempt_id = ?15 AND {}",
+                reclaimable_of("r.", NOW)
+            ),
         )
     } else {
         ("", String::new())
@@ -100,14 +108,74 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
 }
 
 /// One batch of purgeable records; leases are not touched.
-pub(super) fn purge(table: &str, purgeable: Purgeable) -> String {
-    let (statuses, column, ago) = match purgeable {
-        Purgeable::Expired => ("1, 2, 5", "expires_at", 0),
-        Purgeable::Unknown(ago) => ("4", "locked_until", ago),
-    };
+pub(super) fn purge(table: &str, of: Purgeable) -> String {
+    let (statuses, column, ago) = purgeable(of);
     let table = full(table);
     format!(
         "DELETE FROM {table} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {table} \
          WHERE status IN ({statuses}) AND {column} <= {NOW} - {ago} ORDER BY {column} LIMIT ?1)"
     )
+}
+
+pub(super) const BEGIN: &str = "BEGIN";
+
+/// Begins, and takes the write lock of every file.
+pub(super) const BEGIN_TO_WRITE: &str = "BEGIN IMMEDIATE";
+
+/// "Safety level may not be changed inside a transaction"; of the temporary schema it is fixed.
+pub(super) const IS_IN_TRANSACTION: &str = "PRAGMA temp.synchronous = OFF";
+
+/// The files of a connection.
+pub(super) const FILES: &str = "PRAGMA database_list";
+
+/// Sets the savepoint before the body.
+pub(super) fn set_savepoint(request: &SqliteClaimRequest) -> String {
+    format!("SAVEPOINT {}", request.savepoint_name())
+}
+
+/// Rolls back what the body wrote.
+pub(super) fn roll_back_body(request: &SqliteClaimRequest) -> String {
+    format!("ROLLBACK TO SAVEPOINT {}", request.savepoint_name())
+}
+
+/// Releases the savepoint; fails if the body has ended the transaction.
+pub(super) fn release_savepoint(request: &SqliteClaimRequest) -> String {
+    format!("RELEASE SAVEPOINT {}", request.savepoint_name())
+}
+
+pub(super) const ROLLBACK: &str = "ROLLBACK";
+
+/// The files of a connection, whether each has a journal that is written, and their names.
+pub(super) const ATTACHED: &str = "SELECT l.seq AS seq, l.name AS name, coalesce(l.file, '') AS file, s.synchronous <> 0 \
+         AND j.journal_mode IN ('delete', 'truncate', 'persist') AS journaled \
+         FROM pragma_database_list AS l, pragma_journal_mode(l.name) AS j, pragma_synchronous(l.name) AS s \
+         WHERE l.seq <> 1 ORDER BY l.seq";
+
+/// A number that changes with each COMMIT which another connection sees.
+pub(super) const COMMITS: &str = "PRAGMA data_version";
+
+/// How long the connection waits for a lock, in milliseconds.
+pub(super) const BUSY_TIMEOUT: &str = "PRAGMA busy_timeout";
+
+pub(super) fn set_busy_timeout(milliseconds: i64) -> String {
+    format!("{BUSY_TIMEOUT} = {milliseconds}")
+}
+
+/// The user's own version of a file.
+pub(super) fn user_version(file: &str) -> String {
+    format!("PRAGMA \"{}\".user_version", file.replace('"', "\"\""))
+}
+
+/// Writes that version as it is, and waits for no lock.
+pub(super) fn set_user_version_at_once(file: &str, version: i64) -> String {
+    format!("{BUSY_TIMEOUT} = 0; {} = {version}", user_version(file))
+}
+
+/// How durable COMMIT is.
+pub(super) fn synchronous(schema: &str) -> String {
+    format!("PRAGMA {schema}.synchronous")
+}
+
+pub(super) fn set_synchronous(schema: &str, level: i64) -> String {
+    format!("PRAGMA {schema}.synchronous = {level}")
 }

@@ -20,7 +20,7 @@ type Runner = usize;
 
 /// The right to run one identity in this process, given back on drop.
 #[derive(Debug)]
-pub(crate) struct RunningKey {
+pub struct RunningKey {
     key: KeyInDatabase,
 }
 

@@ -1,0 +1,245 @@
+//! The statements of lease mode, as far as every database has them in common.
+//!
+//! A dialect says how it writes values and times ([`LeaseDialect`], [`LeaseValues`]); the columns, the
+//! assignments and the conditions are here.
+
+use super::session::Purgeable;
+use crate::decision::Change;
+use crate::values::fingerprint::FINGERPRINT_VERSION;
+use crate::values::policy::OnLapse;
+use crate::values::record::{CODEC_JSON, Status};
+
+/// How a dialect writes what all of these statements have.
+pub(super) struct LeaseDialect {
+    /// The start of an INSERT into a table.
+    pub(super) insert: &'static str,
+    /// The start of an UPDATE of a table.
+    pub(super) update: &'static str,
+    /// The column `key`.
+    pub(super) key: &'static str,
+    /// The database's clock.
+    pub(super) now: &'static str,
+    /// The time at which nothing expires.
+    pub(super) never: &'static str,
+    /// One microsecond, as a factor behind a number; empty where times are numbers.
+    pub(super) microsecond: &'static str,
+    /// A source of one row for an UPDATE of which two columns get the same moment, and that moment.
+    pub(super) clock: (&'static str, &'static str),
+}
+
+/// The values of a lease's record, as the dialect's text.
+pub(super) struct LeaseValues<T> {
+    pub(super) namespace: T,
+    pub(super) scope: T,
+    pub(super) key: T,
+    pub(super) lease: T,
+    pub(super) attempt_id: T,
+    pub(super) attempt: T,
+    pub(super) operation: T,
+    pub(super) fingerprint: T,
+    pub(super) request: T,
+    pub(super) on_lapse: T,
+}
+
+/// The values of a write after the claim, as the dialect's text.
+pub(super) struct WriteValues<T> {
+    pub(super) expected: T,
+    pub(super) becomes: T,
+    pub(super) lasts: T,
+    pub(super) result: T,
+    pub(super) failure: T,
+}
+
+impl LeaseDialect {
+    fn later(&self, from: &str, micros: &str) -> String {
+        format!("{from} + {micros}{}", self.microsecond)
+    }
+
+    /// Inserts the record of a key that has none. The primary key arbitrates. `rows` is what follows the
+    /// values: empty, or a condition.
+    pub(super) fn insert(
+        &self,
+        table: &str,
+        values: &LeaseValues<String>,
+        rows: (&str, &str),
+    ) -> String {
+        let (before, behind) = rows;
+        let LeaseDialect {
+            insert,
+            key: key_column,
+            now,
+            never,
+            ..
+        } = self;
+        let LeaseValues {
+            namespace,
+            scope,
+            key,
+            lease,
+            attempt_id,
+            attempt,
+            operation,
+            fingerprint,
+            request,
+            on_lapse,
+        } = values;
+        let until = self.later(now, lease);
+        let status = Status::InProgress.code();
+        format!(
+            "{insert} {table} (namespace, scope, {key_column}, created_at, expires_at, locked_until, attempt_id, \
+             attempt, status, fingerprint_version, codec, operation, fingerprint, request, on_lapse) \
+             {before}{namespace}, {scope}, {key}, {now}, {never}, {until}, {attempt_id}, {attempt}, {status}, \
+             {FINGERPRINT_VERSION}, {CODEC_JSON}, {operation}, {fingerprint}, {request}, {on_lapse}{behind}"
+        )
+    }
+
+    /// Puts the record in the place of the one that `is_replaced` finds, if that is still reclaimable, or
+    /// (taking over) lapsed. `also` are assignments of the dialect's own.
+    pub(super) fn replace(
+        &self,
+        table: &str,
+        values: &LeaseValues<String>,
+        also: &str,
+        is_replaced: &str,
+        take_over: bool,
+    ) -> String {
+        let LeaseDialect {
+            update, now, never, ..
+        } = self;
+        let LeaseValues {
+            lease,
+            attempt_id,
+            attempt,
+            operation,
+            fingerprint,
+            request,
+            on_lapse,
+            ..
+        } = values;
+        let until = self.later(now, lease);
+        let status = Status::InProgress.code();
+        let guard = if take_over {
+            condition(Change::TakeOver, now)
+        } else {
+            reclaimable(now)
+        };
+        format!(
+            "{update} {table} SET created_at = {now}, expires_at = {never}, locked_until = {until}, {also}\
+             attempt_id = {attempt_id}, attempt = {attempt}, status = {status}, \
+             fingerprint_version = {FINGERPRINT_VERSION}, codec = {CODEC_JSON}, operation = {operation}, \
+             fingerprint = {fingerprint}, request = {request}, result = NULL, failure = NULL, \
+             on_lapse = {on_lapse} WHERE {is_replaced} AND {guard}"
+        )
+    }
+
+    /// Makes a change of the record that `is_it` finds, if its attempt and its status are the expected ones.
+    pub(super) fn change(
+        &self,
+        table: &str,
+        change: Change,
+        values: &WriteValues<String>,
+        is_it: &str,
+    ) -> String {
+        let LeaseDialect { update, now, .. } = self;
+        let WriteValues {
+            expected,
+            becomes,
+            lasts,
+            ..
+        } = values;
+        let (clock, moment) = self.clock;
+        let set = match change {
+            Change::Extend => format!(", locked_until = {}", self.later(now, lasts)),
+            Change::Doubt | Change::Lapse | Change::TakeOver => String::new(),
+            Change::Complete
+            | Change::Fail
+            | Change::Release
+            | Change::LapseReleased
+            | Change::Settle(_) => format!(
+                ", created_at = {moment}, expires_at = {}, locked_until = NULL, codec = {CODEC_JSON}, \
+                 result = {}, failure = {}",
+                self.later(moment, lasts),
+                values.result,
+                values.failure,
+            ),
+        };
+        format!(
+            "{update} {table} SET attempt_id = {becomes}, status = {}{set}{clock} \
+             WHERE {is_it} AND attempt_id = {expected} AND {}",
+            change.to().code(),
+            condition(change, now),
+        )
+    }
+}
+
+/// Returns whether the statement of a change has a value for how long the record lasts, and values for a
+/// result and a failure.
+pub(super) fn values_of(change: Change) -> (bool, bool) {
+    match change {
+        Change::Extend => (true, false),
+        Change::Doubt | Change::Lapse | Change::TakeOver => (false, false),
+        Change::Complete
+        | Change::Fail
+        | Change::Release
+        | Change::LapseReleased
+        | Change::Settle(_) => (true, true),
+    }
+}
+
+/// Returns the condition under which a new attempt of the same request may replace a record: it was
+/// released, or it is past its retention. `now` is the dialect's clock.
+pub(super) fn reclaimable(now: &str) -> String {
+    reclaimable_of("", now)
+}
+
+/// The same of the columns of `row` (`"r."`).
+pub(super) fn reclaimable_of(row: &str, now: &str) -> String {
+    let released = Status::Released.code();
+    let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
+    format!(
+        "({row}status = {released} OR ({row}status IN ({completed}, {failed}) AND {row}expires_at <= {now}))"
+    )
+}
+
+/// Returns the statuses, the column of times and the age of the records that a purge deletes, as text.
+pub(super) fn purgeable(purgeable: Purgeable) -> (String, &'static str, i64) {
+    match purgeable {
+        Purgeable::Expired => {
+            let statuses = [Status::Completed, Status::Failed, Status::Released];
+            let codes = statuses.map(|status| status.code().to_string());
+            (codes.join(", "), "expires_at", 0)
+        }
+        Purgeable::Unknown(ago) => (Status::Unknown.code().to_string(), "locked_until", ago),
+    }
+}
+
+/// Returns the assignments to a lapsed lease, by the policy under which it was claimed. A released record
+/// gets another attempt's id, so that its owner, who may still ask for the answer to its claim, is fenced
+/// off.
+pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
+    let retries = format!("on_lapse = {}", OnLapse::Retry.code());
+    format!(
+        "attempt_id = CASE WHEN {retries} THEN {becomes} ELSE attempt_id END, \
+         status = CASE WHEN {retries} THEN {} ELSE {} END, \
+         expires_at = CASE WHEN {retries} THEN {expires} ELSE expires_at END, \
+         locked_until = CASE WHEN {retries} THEN NULL ELSE locked_until END",
+        Change::LapseReleased.to().code(),
+        Change::Lapse.to().code(),
+    )
+}
+
+/// Returns the condition of a change on status and lapse. The identity and the attempt stand beside it.
+/// `now` is the dialect's clock.
+pub(super) fn condition(change: Change, now: &str) -> String {
+    let from: Vec<_> = change
+        .from()
+        .iter()
+        .map(|status| status.code().to_string())
+        .collect();
+    let lapsed = if change.wants_lapsed() {
+        format!(" AND locked_until <= {now}")
+    } else {
+        String::new()
+    };
+    format!("status IN ({}){lapsed}", from.join(", "))
+}

@@ -1,0 +1,56 @@
+//! What MySQL adds to a claim.
+
+use super::super::claim::{ClaimRequest, Found, HeldClaim};
+use crate::decision::{Lock, Lookup};
+use crate::values::record::Timestamp;
+
+/// What MySQL keeps of a claim.
+#[derive(Debug)]
+pub struct MySqlClaim {
+    /// Whether claiming has inserted a placeholder where the record will be.
+    pub(super) placeholder: bool,
+    /// Whether claiming has locked the row of the record that is to be replaced.
+    pub(super) locked: bool,
+    /// The server and database in which the table was seen, if it was.
+    pub(super) database_path: Option<String>,
+}
+
+/// What an attempt has learnt before BEGIN.
+#[derive(Debug, Default)]
+pub struct MySqlApproach {
+    /// Whether the look-up has met a record that is to be replaced: then its row is claimed.
+    pub(super) found_record: bool,
+}
+
+pub(super) type MySqlClaimRequest = ClaimRequest<()>;
+pub(super) type MySqlHeldClaim = HeldClaim<(), MySqlClaim>;
+pub(super) type MySqlFound = Found<(), MySqlClaim>;
+
+/// What a claim found if another attempt holds the lock: no record to be seen.
+pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
+    MySqlFound {
+        lookup: Lookup {
+            record: None,
+            lock: Lock::Refused,
+            now: Timestamp::from_micros(0),
+        },
+        claim: MySqlHeldClaim {
+            request: request.clone(),
+            // No other attempt can have won between a snapshot and the claim: its record would be met.
+            snapshot: false,
+            verified: false,
+            dialect: MySqlClaim {
+                placeholder: false,
+                locked: false,
+                database_path: None,
+            },
+        },
+    }
+}
+
+/// The same with another answer of the lock.
+pub(super) fn seen_nothing(request: &MySqlClaimRequest, lock: Lock) -> MySqlFound {
+    let mut found = refused(request);
+    found.lookup.lock = lock;
+    found
+}

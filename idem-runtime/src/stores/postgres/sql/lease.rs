@@ -1,0 +1,144 @@
+//! The statements of lease mode.
+
+use super::super::super::lease::{Due, Overdue, Page};
+use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, condition, lapsed};
+use super::super::claim::PgClaimRequest;
+use super::super::statement::Value as _;
+use super::COLUMNS;
+use crate::decision::Change;
+use crate::values::record::Status;
+
+const NOW: &str = "pg_catalog.clock_timestamp()";
+const IDENTITY: &str = "namespace = $1 AND scope = $2 AND key = $3";
+
+const DIALECT: LeaseDialect = LeaseDialect {
+    insert: "INSERT INTO",
+    update: "UPDATE",
+    key: "key",
+    now: NOW,
+    never: "'infinity'",
+    microsecond: " * interval '1 microsecond'",
+    clock: (
+        " FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock",
+        "clock.now",
+    ),
+};
+
+/// The record in progress: one more, or in the place of one that is replaced, whose attempt is `$11`.
+pub(in super::super) fn upsert(
+    request: &PgClaimRequest,
+    replaces: bool,
+    take_over: bool,
+) -> String {
+    let value = |n: u8| format!("${n}");
+    let values = LeaseValues {
+        namespace: value(1),
+        scope: value(2),
+        key: value(3),
+        lease: value(4),
+        attempt_id: value(5),
+        attempt: value(6),
+        operation: value(7),
+        fingerprint: value(8),
+        request: value(9),
+        on_lapse: value(10),
+    };
+    if replaces {
+        let is_replaced = format!("{IDENTITY} AND attempt_id = $11");
+        DIALECT.replace(&request.table, &values, "", &is_replaced, take_over)
+    } else {
+        DIALECT.insert(
+            &request.table,
+            &values,
+            ("SELECT ", " WHERE $11::uuid IS NULL"),
+        )
+    }
+}
+
+/// The conditional write of a lease's owner, or of whoever saw its record.
+pub(in super::super) fn update(request: &PgClaimRequest, change: Change) -> String {
+    let value = |n: u8| format!("${n}");
+    let values = WriteValues {
+        expected: value(4),
+        becomes: value(5),
+        lasts: value(6),
+        result: value(7),
+        failure: value(8),
+    };
+    DIALECT.change(&request.table, change, &values, IDENTITY)
+}
+
+/// Lapsed leases of one operation, made what its policy says; locked records are skipped.
+pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
+    let table = overdue.table;
+    format!(
+        "WITH lapsed AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
+         WHERE namespace = $1 AND operation = $2 AND {} \
+         ORDER BY locked_until LIMIT $3 FOR UPDATE SKIP LOCKED) \
+         UPDATE {table} AS r SET {} FROM lapsed \
+         WHERE r.namespace = lapsed.namespace AND r.scope = lapsed.scope AND r.key = lapsed.key",
+        condition(Change::Lapse, NOW),
+        lapsed(&format!("{NOW} + $4 * interval '1 microsecond'"), "$5"),
+    )
+}
+
+/// Records of unknown outcome, oldest lapse first.
+pub(in super::super) fn unknown(page: &Page<'_>) -> String {
+    let after = page.after.map_or("", |_| {
+        "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)"
+    });
+    format!(
+        "SELECT convert_to(r.scope, 'UTF8') AS scope, convert_to(r.key, 'UTF8') AS key, {COLUMNS} FROM {} AS r \
+         WHERE namespace = $1 AND status = {} {after} ORDER BY r.locked_until, r.scope, r.key LIMIT $2",
+        page.table,
+        Status::Unknown.code(),
+    )
+}
+
+/// How many records of unknown outcome a namespace has.
+pub(in super::super) fn count_unknown(table: &str) -> String {
+    let unknown = Status::Unknown.code();
+    format!("SELECT count(*) AS found FROM {table} WHERE namespace = $1 AND status = {unknown}")
+}
+
+/// Extends those of the leases whose record nobody has locked; names the attempts that it did. Found by
+/// its key twice: a row's place is its own in its partition only.
+pub(in super::super) fn extend(table: &str, due: &[Due<'_>]) -> String {
+    let held = held(table, due);
+    format!(
+        "WITH clock AS MATERIALIZED (SELECT pg_catalog.clock_timestamp() AS now), \
+         free AS MATERIALIZED ({held} FOR UPDATE OF r SKIP LOCKED) \
+         UPDATE {table} AS r SET locked_until = clock.now + free.lasts * interval '1 microsecond' \
+         FROM free, clock WHERE r.namespace = free.namespace AND r.scope = free.scope AND r.key = free.key \
+         AND r.attempt_id = free.attempt_id RETURNING r.attempt_id"
+    )
+}
+
+/// Names those attempts of the leases that hold theirs.
+pub(in super::super) fn held(table: &str, due: &[Due<'_>]) -> String {
+    format!(
+        "SELECT r.namespace, r.scope, r.key, r.attempt_id, due.lasts \
+         FROM (VALUES {}) AS due (namespace, scope, key, attempt_id, lasts) JOIN {table} AS r \
+         ON r.namespace = due.namespace AND r.scope = due.scope AND r.key = due.key \
+         WHERE r.attempt_id = due.attempt_id AND {}",
+        values(due),
+        condition(Change::Extend, NOW),
+    )
+}
+
+fn values(due: &[Due<'_>]) -> String {
+    let rows: Vec<_> = due
+        .iter()
+        .map(|due| {
+            format!(
+                "({}, {}, {}, {}, {})",
+                due.identity.namespace().literal(),
+                due.identity.scope().as_str().literal(),
+                due.identity.key().as_str().literal(),
+                due.attempt_id.as_uuid().literal(),
+                due.lasts.literal(),
+            )
+        })
+        .collect();
+    rows.join(", ")
+}
