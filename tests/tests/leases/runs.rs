@@ -260,4 +260,8 @@ pub(crate) async fn an_operation_with_a_lease_records_failures_only_if_its_type_
             "{recorded:?}"
         );
     }
+    // Without `record_failures` the operation still replays a failure that is recorded.
+    let recorded = LEASED.run(&pool, &key, &1, |_| async { Ok::<i32, MailError>(1) });
+    let recorded = recorded.replayable().await.expect_err("recorded");
+    assert!(recorded.replayed(), "{recorded:?}");
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use idem_runtime::policy::OnLapse;
 use idem_runtime::telemetry::TARGET;
-use idem_runtime::{Error, Operation};
+use idem_runtime::{Error, LeasedOperation, Operation};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
@@ -136,6 +138,31 @@ async fn a_record_that_cannot_be_read_is_not_told_as_a_replay() {
         });
         events.expect(Level::ERROR, &fields);
     }
+}
+
+#[tokio::test]
+async fn a_leased_record_that_cannot_be_read_is_not_told_as_a_replay() {
+    const SEND: LeasedOperation =
+        Operation::new("mail", "send").lease(Duration::from_mins(1), OnLapse::Unknown);
+    let books = Books::open(JOURNALS[0], 1).await;
+    let key = key(SECRETS[0]).global();
+    let send = async || {
+        let body = |_| async { Ok::<_, Error>(CENTS) };
+        SEND.run(&books.pool, &key, &1, body).await
+    };
+    send().await.expect("sent");
+    books
+        .execute("UPDATE idem_record SET result = CAST('\"4111-1111\"' AS BLOB)")
+        .await;
+    let (events, _guard) = Events::of_this_thread();
+    send().await.expect_err("it is no number");
+    let fields = [
+        "outcome=\"incompatible\"",
+        "kind=\"incompatible\"",
+        "replayed=false",
+        "refusal=\"IncompatibleState\"",
+    ];
+    events.expect(Level::ERROR, &fields);
 }
 
 #[tokio::test]

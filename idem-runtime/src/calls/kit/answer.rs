@@ -85,20 +85,4 @@ impl<T, E> Answer<T, E> {
             Self::Refused(_) => "refused",
         }
     }
-
-    /// Returns the replayed record, if one is replayed.
-    pub(crate) fn record(&self) -> Option<&Record> {
-        match self {
-            Self::Replayed(record) | Self::FailureReplayed(record) => Some(record),
-            _ => None,
-        }
-    }
-
-    /// Returns the library's refusal, if the call ended with one.
-    pub(crate) fn refusal(&self) -> Option<&Error> {
-        match self {
-            Self::Refused(error) => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -52,15 +52,6 @@ impl<T, E> DecodedAnswer<T, E> {
         }
     }
 
-    /// Drops the record if the caller gets a refusal. A leased call does not return a failure that its
-    /// error type cannot represent as a replay.
-    pub(crate) fn drop_refused_record(mut self) -> Self {
-        if self.refusal().is_some() {
-            self.record = None;
-        }
-        self
-    }
-
     /// Converts the answer to the handler's own `Result`. Stores for
     /// [`ReplayExt`](crate::ReplayExt) whether an `Err` is a replay.
     pub(crate) fn into_result(self, contract: &Contract<T, E>) -> Result<Replayable<T>, E> {

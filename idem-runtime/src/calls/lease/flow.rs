@@ -156,8 +156,8 @@ async fn detached<DB: LeaseBackend, T, E>(
         Err(error) => Answer::Refused(error),
     };
     request.begun(backoff.waits());
+    let answer = answer.decode(&contract);
     request.emit(answer.outcome(), answer.record(), answer.refusal());
-    let answer = answer.decode(&contract).drop_refused_record();
     answer.into_result(&contract)
 }
 
