@@ -1,0 +1,1 @@
+//! Messages that are safe to repeat, in the handler's own sqlx transaction.

@@ -1,0 +1,1 @@
+//! The laws of idem-messaging, on real databases and brokers.
