@@ -1,1 +1,3 @@
 //! Messages that are safe to repeat, in the handler's own sqlx transaction.
+
+pub mod outbox;
