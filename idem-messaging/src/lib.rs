@@ -1,3 +1,4 @@
 //! Messages that are safe to repeat, in the handler's own sqlx transaction.
 
+pub mod inbox;
 pub mod outbox;
