@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use idem_runtime::record::Timestamp;
@@ -48,7 +49,7 @@ impl OutboxEvent {
             ("specversion", Some("1.0")),
             ("id", Some(event.id.as_str())),
             ("source", Some(&*event.source)),
-            ("type", Some(&*event.event_type)),
+            ("type", Some(&*event.kind)),
             ("subject", event.subject.as_deref()),
             ("partitionkey", event.partition_key.as_deref()),
             ("traceparent", event.traceparent.as_deref()),
@@ -95,6 +96,15 @@ pub trait Publisher: Send + Sync + 'static {
     /// [`PublishError`], which says what the relay does next.
     fn publish(&self, event: &OutboxEvent)
     -> impl Future<Output = Result<(), PublishError>> + Send;
+}
+
+impl<P: Publisher> Publisher for Arc<P> {
+    fn publish(
+        &self,
+        event: &OutboxEvent,
+    ) -> impl Future<Output = Result<(), PublishError>> + Send {
+        P::publish(self, event)
+    }
 }
 
 /// Why an event was not published, or may not have been.

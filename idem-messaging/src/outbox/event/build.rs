@@ -207,7 +207,7 @@ impl EventBuilder {
             id,
             topic,
             partition_key: self.partition_key,
-            event_type,
+            kind: event_type,
             source,
             subject: self.subject,
             content_type,

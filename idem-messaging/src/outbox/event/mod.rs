@@ -18,7 +18,7 @@ pub use self::refused::{EventError, EventField};
 
 /// An event that was built and checked. [`Outbox::append`](super::Outbox::append) writes it into the transaction.
 ///
-/// It has the context attributes of a CloudEvent (CloudEvents 1.0.2, section 3.1): [`id`](Self::id),
+/// It has the context attributes of CloudEvents (version 1.0.2, section 3.1): [`id`](Self::id),
 /// [`source`](Self::source), [`type`](Self::event_type), and where they were set [`subject`](Self::subject), the content
 /// type, the partition key (extension `partitionkey`) and the trace context (extension *Distributed Tracing*).
 ///
@@ -28,7 +28,7 @@ pub struct Event {
     pub(crate) id: EventId,
     pub(crate) topic: String,
     pub(crate) partition_key: Option<String>,
-    pub(crate) event_type: String,
+    pub(crate) kind: String,
     pub(crate) source: String,
     pub(crate) subject: Option<String>,
     pub(crate) content_type: String,
@@ -90,7 +90,7 @@ impl Event {
 
     /// Returns the CloudEvents attribute `type`.
     pub fn event_type(&self) -> &str {
-        &self.event_type
+        &self.kind
     }
 
     /// Returns the CloudEvents attribute `source`: `/` and the namespace, unless another was set.
@@ -131,12 +131,71 @@ impl Event {
     }
 }
 
+/// An event as it is stored and read. What was built was checked; what is read is not checked again.
+impl Event {
+    pub(crate) fn stored(
+        id: String,
+        topic: String,
+        partition_key: Option<String>,
+        kind: String,
+        source: String,
+        payload: Vec<u8>,
+    ) -> Self {
+        Self {
+            id: EventId::stored(id),
+            topic,
+            partition_key,
+            kind,
+            source,
+            subject: None,
+            content_type: String::new(),
+            headers: BTreeMap::new(),
+            traceparent: None,
+            tracestate: None,
+            payload,
+            deliver: Deliver::AtOnce,
+        }
+    }
+
+    pub(crate) fn described(
+        mut self,
+        subject: Option<String>,
+        content_type: String,
+        headers: Option<String>,
+    ) -> Self {
+        self.subject = subject;
+        self.content_type = content_type;
+        self.headers = headers
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        self
+    }
+
+    pub(crate) fn traced(
+        mut self,
+        traceparent: Option<String>,
+        tracestate: Option<String>,
+    ) -> Self {
+        self.traceparent = traceparent;
+        self.tracestate = tracestate;
+        self
+    }
+
+    /// The headers as a JSON object, or `None` if there are none.
+    pub(crate) fn headers_text(&self) -> Option<String> {
+        if self.headers.is_empty() {
+            return None;
+        }
+        serde_json::to_string(&self.headers).ok()
+    }
+}
+
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Event")
             .field("id", &self.id)
             .field("topic", &self.topic)
-            .field("type", &self.event_type)
+            .field("type", &self.kind)
             .field("source", &self.source)
             .field("content_type", &self.content_type)
             .field("payload_bytes", &self.payload.len())

@@ -146,6 +146,11 @@ impl EventId {
         (text.len() == 64 && text.bytes().all(digit)).then(|| Self(text.into()))
     }
 
+    /// The id of a row, which an outbox has written.
+    pub(crate) fn stored(text: String) -> Self {
+        Self(text.into())
+    }
+
     /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0

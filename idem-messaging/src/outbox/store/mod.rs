@@ -1,0 +1,219 @@
+//! What the outbox asks of a database, and a folder for each dialect.
+//!
+//! The states of a row, and who changes them:
+//!
+//! | state | code | `due_at` | becomes |
+//! |---|---|---|---|
+//! | pending | 0 | when it may be claimed: delivery, end of backoff, end of lease | any other, by a claim or a settlement |
+//! | published | 1 | - | pending, by `republish`; deleted, by `purge` |
+//! | dead | 2 | - | pending, by `requeue` |
+//! | waiting | 3 | - | pending, when the events before it have left |
+//! | held | 4 | - | pending, by `resume` of its topic |
+//!
+//! **Order.** A claim takes an event with a partition key only if it sees no earlier event of the partition that has not
+//! left, other than those that it takes itself. An append that began after another was committed has the greater `seq`,
+//! and whoever sees it sees the other: so it leaves after it, whatever else commits when.
+//!
+//! **Waiting.** A claim that finds an event behind another one takes it out of the index that claims read (state 3), so
+//! that each is looked at once. Somebody must bring it back. The claim does so only under a lock on the event in front,
+//! and whoever lets that one leave looks for waiting events in a *later statement* of the same transaction. So either
+//! the claim finds the event in front gone, or whoever lets it leave sees what waits.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+
+use std::time::Duration;
+
+use idem_runtime::record::Timestamp;
+use sqlx::{Database, Error};
+use uuid::Uuid;
+
+use super::event::Event;
+use super::publisher::OutboxEvent;
+
+/// How many waiting events of one partition become pending at once, after the event in front has left.
+pub(crate) const PROMOTED: u32 = 100;
+
+/// A database that can hold an outbox: PostgreSQL, MySQL and MariaDB, SQLite. It is implemented here and nowhere else.
+pub trait OutboxDatabase: Database + store::Store {}
+
+impl<DB: Database + store::Store> OutboxDatabase for DB {}
+
+/// What an INSERT did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inserted {
+    /// The event is in the transaction.
+    Written,
+    /// There is an event of its id already.
+    Duplicate,
+    /// There is no transaction.
+    NotInTransaction,
+}
+
+/// Which events to claim.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimRequest {
+    pub(crate) limit: u32,
+    pub(crate) lease: Duration,
+    pub(crate) token: Uuid,
+}
+
+/// What a claim has got.
+#[derive(Debug, Default)]
+pub struct Claimed {
+    /// In the order of their `seq`.
+    pub(crate) events: Vec<ClaimedEvent>,
+    /// How many events were due, but wait for another event or for their topic. There may be more behind them.
+    pub(crate) put_aside: u64,
+}
+
+/// One claimed event.
+#[derive(Debug)]
+pub(crate) struct ClaimedEvent {
+    pub(crate) seq: i64,
+    pub(crate) event: OutboxEvent,
+}
+
+/// What became of a claimed event.
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    pub(crate) seq: i64,
+    pub(crate) token: Uuid,
+    /// Topic and partition key, if the event has one.
+    pub(crate) partition: Option<(String, String)>,
+    pub(crate) outcome: Settled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Published,
+    Retry {
+        after: Duration,
+        error: String,
+    },
+    Dead {
+        error: String,
+    },
+    /// Nobody has tried to publish it.
+    Released,
+}
+
+impl Settled {
+    /// Whether the event lets the next one of its partition go.
+    pub(crate) fn leaves(&self) -> bool {
+        matches!(self, Self::Published | Self::Dead { .. })
+    }
+}
+
+/// Which events an operator means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    Id(String),
+    Topic(String),
+    /// Appended from the first time on, and before the second.
+    Between(Timestamp, Timestamp),
+}
+
+pub(crate) mod store {
+    //! Outside the crate, nobody can name the trait and implement it.
+
+    use super::{
+        ClaimRequest, Claimed, Database, Duration, Error, Event, Inserted, Selection, Settlement,
+        Uuid,
+    };
+
+    type Answer<T> = Result<T, Error>;
+
+    /// The statements of a dialect. `table` is a checked identifier.
+    pub trait Store: Database {
+        /// The migration of the default table.
+        const MIGRATION: &'static str;
+        /// Whether the relay opens a connection of its own. Otherwise it borrows one of the pool's: a second connection
+        /// to a database in memory is another database.
+        const OWN_CONNECTION: bool;
+
+        /// Inserts an event, unless there is one of its id.
+        fn insert(
+            conn: &mut Self::Connection,
+            table: &str,
+            event: &Event,
+        ) -> impl Future<Output = Answer<Inserted>> + Send;
+
+        /// Waits until no other transaction has locked the partition, and locks it until the end of this one.
+        fn lock_partition(
+            conn: &mut Self::Connection,
+            table: &str,
+            topic: &str,
+            partition_key: &str,
+        ) -> impl Future<Output = Answer<()>> + Send;
+
+        /// Claims events that are due, in a transaction of its own.
+        fn claim(
+            conn: &mut Self::Connection,
+            table: &str,
+            request: ClaimRequest,
+        ) -> impl Future<Output = Answer<Claimed>> + Send;
+
+        /// Writes what became of events that were claimed, in a transaction of its own. Returns `seq` and
+        /// token of those that still carried their claim's token; nothing is written of others.
+        fn settle(
+            conn: &mut Self::Connection,
+            table: &str,
+            settlements: &[Settlement],
+            keep: bool,
+        ) -> impl Future<Output = Answer<Vec<(i64, Uuid)>>> + Send;
+
+        /// Makes settled events of `state` pending, with their attempts from the start.
+        fn revive(
+            conn: &mut Self::Connection,
+            table: &str,
+            state: i16,
+            selection: &Selection,
+        ) -> impl Future<Output = Answer<u64>> + Send;
+
+        /// Pauses a topic.
+        fn pause(
+            conn: &mut Self::Connection,
+            table: &str,
+            topic: &str,
+        ) -> impl Future<Output = Answer<()>> + Send;
+
+        /// Resumes a topic, and makes at most `limit` of its held events pending.
+        fn resume(
+            conn: &mut Self::Connection,
+            table: &str,
+            topic: &str,
+            limit: u32,
+        ) -> impl Future<Output = Answer<u64>> + Send;
+
+        /// Deletes at most `limit` events of `state` that were settled longer ago than `retention`.
+        fn purge(
+            conn: &mut Self::Connection,
+            table: &str,
+            state: i16,
+            retention: Duration,
+            limit: u32,
+        ) -> impl Future<Output = Answer<u64>> + Send;
+
+        /// Creates the tables from the text of the migration, unless they exist.
+        fn create(
+            conn: &mut Self::Connection,
+            table: &str,
+            migration: String,
+        ) -> impl Future<Output = Answer<()>> + Send;
+
+        /// Returns in words what makes the table unfit.
+        fn verify(
+            conn: &mut Self::Connection,
+            table: &str,
+        ) -> impl Future<Output = Answer<Vec<String>>> + Send;
+    }
+}
+
+pub(crate) const PUBLISHED: i16 = 1;
+pub(crate) const DEAD: i16 = 2;
+
+/// Returns a time as the microseconds of SQL text; a time that is too long is as long as it can be.
+pub(crate) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
+}

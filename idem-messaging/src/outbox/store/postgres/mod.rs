@@ -1,0 +1,177 @@
+//! The outbox in PostgreSQL.
+
+mod row;
+mod sql;
+
+use std::time::Duration;
+
+use idem_runtime::IdempotencyKey;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Postgres, Row as _};
+use uuid::Uuid;
+
+use super::store::Store;
+use super::{ClaimRequest, Claimed, Inserted, Selection, Settlement, micros};
+use crate::outbox::event::{Deliver, Event};
+
+/// Serialises those who create at once: `IF NOT EXISTS` alone does not.
+const CREATE_LOCK: &str = "SELECT pg_advisory_xact_lock(3175804461190265217)";
+
+impl Store for Postgres {
+    const MIGRATION: &'static str =
+        include_str!("../../../../migrations/postgres/0001_idem_outbox.sql");
+    const OWN_CONNECTION: bool = true;
+
+    async fn insert(
+        conn: &mut PgConnection,
+        table: &str,
+        event: &Event,
+    ) -> Result<Inserted, Error> {
+        let (at, after) = match event.deliver {
+            Deliver::AtOnce => (None, Duration::ZERO),
+            Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
+            Deliver::After(delay) => (None, delay),
+        };
+        let done = sqlx::query(AssertSqlSafe(sql::insert(table)))
+            .bind(at)
+            .bind(micros(after))
+            .bind(event.id.as_str())
+            .bind(&event.topic)
+            .bind(&event.partition_key)
+            .bind(&event.kind)
+            .bind(&event.source)
+            .bind(&event.subject)
+            .bind(&event.content_type)
+            .bind(&event.traceparent)
+            .bind(&event.tracestate)
+            .bind(event.headers_text())
+            .bind(&event.payload)
+            .execute(&mut *conn)
+            .await?;
+        if done.rows_affected() == 1 {
+            return Ok(Inserted::Written);
+        }
+        let is_outside: bool = sqlx::query_scalar(sql::IS_OUTSIDE).fetch_one(conn).await?;
+        Ok(if is_outside {
+            Inserted::NotInTransaction
+        } else {
+            Inserted::Duplicate
+        })
+    }
+
+    async fn lock_partition(
+        conn: &mut PgConnection,
+        table: &str,
+        topic: &str,
+        partition_key: &str,
+    ) -> Result<(), Error> {
+        sqlx::query(sql::LOCK_PARTITION)
+            .bind(lock_number(table, topic, partition_key))
+            .execute(conn)
+            .await?;
+        Ok(())
+    }
+
+    async fn claim(
+        conn: &mut PgConnection,
+        table: &str,
+        request: ClaimRequest,
+    ) -> Result<Claimed, Error> {
+        let rows = message(conn, sql::claim(table, request)).await?;
+        let mut claimed = Claimed::default();
+        for row in rows {
+            claimed.put_aside = u64::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
+            claimed.events.extend(row::claimed(&row)?);
+        }
+        Ok(claimed)
+    }
+
+    async fn settle(
+        conn: &mut PgConnection,
+        table: &str,
+        settlements: &[Settlement],
+        keep: bool,
+    ) -> Result<Vec<(i64, Uuid)>, Error> {
+        let rows = message(conn, sql::settle(table, settlements, keep)).await?;
+        rows.iter()
+            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+            .collect()
+    }
+
+    async fn revive(
+        conn: &mut PgConnection,
+        table: &str,
+        state: i16,
+        selection: &Selection,
+    ) -> Result<u64, Error> {
+        Ok(message(conn, sql::revive(table, state, selection))
+            .await?
+            .len() as u64)
+    }
+
+    async fn pause(conn: &mut PgConnection, table: &str, topic: &str) -> Result<(), Error> {
+        message(conn, sql::pause(table, topic)).await?;
+        Ok(())
+    }
+
+    async fn resume(
+        conn: &mut PgConnection,
+        table: &str,
+        topic: &str,
+        limit: u32,
+    ) -> Result<u64, Error> {
+        Ok(message(conn, sql::resume(table, topic, limit)).await?.len() as u64)
+    }
+
+    async fn purge(
+        conn: &mut PgConnection,
+        table: &str,
+        state: i16,
+        retention: Duration,
+        limit: u32,
+    ) -> Result<u64, Error> {
+        Ok(message(conn, sql::purge(table, state, retention, limit))
+            .await?
+            .len() as u64)
+    }
+
+    async fn create(conn: &mut PgConnection, table: &str, migration: String) -> Result<(), Error> {
+        let mut tx = conn.begin().await?;
+        tx.execute("SET TRANSACTION READ WRITE").await?;
+        tx.execute(CREATE_LOCK).await?;
+        let missing: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NULL")
+            .bind(table)
+            .fetch_one(&mut *tx)
+            .await?;
+        if missing {
+            tx.execute(sqlx::raw_sql(AssertSqlSafe(migration))).await?;
+        }
+        tx.commit().await
+    }
+
+    async fn verify(conn: &mut PgConnection, table: &str) -> Result<Vec<String>, Error> {
+        sqlx::query_scalar(sql::UNFIT)
+            .bind(table)
+            .fetch_all(conn)
+            .await
+    }
+}
+
+/// Sends a whole transaction as one message. After an error the transaction is ended; if that fails too, the connection
+/// is of no more use, and whoever has it next is told so by the server.
+async fn message(conn: &mut PgConnection, text: String) -> Result<Vec<PgRow>, Error> {
+    let answer = conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await;
+    if answer.is_err() {
+        let _ = conn.execute(sqlx::raw_sql("ROLLBACK")).await;
+    }
+    answer
+}
+
+/// The number of a partition's lock. Two partitions with one number wait for each other, and nothing worse.
+fn lock_number(table: &str, topic: &str, partition_key: &str) -> i64 {
+    let digest = IdempotencyKey::derive(["outbox partition", table, topic, partition_key]);
+    let digits = digest.as_ref().map_or("0", |digest| &digest.as_str()[..16]);
+    u64::from_str_radix(digits, 16)
+        .unwrap_or_default()
+        .cast_signed()
+}
