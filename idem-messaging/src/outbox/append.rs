@@ -6,7 +6,7 @@ use sqlx::Transaction;
 
 use super::error::OutboxError;
 use super::event::{Event, EventId};
-use super::store::{Inserted, OutboxDatabase};
+use super::store::OutboxDatabase;
 use super::table::{DEFAULT_TABLE, checked};
 use super::wake::Wake;
 
@@ -67,28 +67,26 @@ impl Outbox {
 
     /// Appends an event to the transaction: one INSERT. It leaves if and only if the transaction is committed.
     ///
+    /// A body that ends its transaction itself, by a raw `COMMIT`, appends outside of any: the handler's own check finds
+    /// that out, but not before the event is committed.
+    ///
     /// An append that begins after the transaction of another was committed leaves after it, if both have one topic and
     /// one partition key. Events of concurrent transactions may leave in either order; if theirs matters, use
     /// [`append_ordered`](Self::append_ordered).
     ///
     /// # Errors
     /// - [`OutboxError::Duplicate`] if the outbox has an event of this id: two events of one call have one label.
-    /// - [`OutboxError::NotInTransaction`] if the body has ended the transaction (PostgreSQL only; elsewhere the handler
-    ///   of the record finds it out).
     /// - Any error of the database. On PostgreSQL the transaction is then aborted.
     pub async fn append<DB: OutboxDatabase>(
         &self,
         tx: &mut Transaction<'_, DB>,
         event: Event,
     ) -> Result<EventId, OutboxError> {
-        match DB::insert(tx, &self.table, &event).await? {
-            Inserted::Written => {
-                self.wake.wake();
-                Ok(event.id)
-            }
-            Inserted::Duplicate => Err(OutboxError::Duplicate { id: event.id }),
-            Inserted::NotInTransaction => Err(OutboxError::NotInTransaction),
+        if !DB::insert(tx, &self.table, &event).await? {
+            return Err(OutboxError::Duplicate { id: event.id });
         }
+        self.wake.wake();
+        Ok(event.id)
     }
 
     /// Appends an event as [`append`](Self::append) does, and keeps others from appending to its partition by this

@@ -18,12 +18,6 @@ pub enum OutboxError {
         /// The id of both.
         id: EventId,
     },
-    /// The connection is outside any transaction: the body has ended it. The event was not written.
-    #[error(
-        "there is no transaction to append the event to: it has been committed or rolled back; the event was not written; \
-         leave BEGIN, COMMIT and ROLLBACK to the owner of the transaction"
-    )]
-    NotInTransaction,
     /// `append_ordered` was called with an event that has no partition key. Nothing was written.
     #[error(
         "an event without a partition key has no order to keep; nothing was written; set a partition key, or call append"

@@ -15,6 +15,12 @@ pub fn postgres() -> &'static str {
     <sqlx::Postgres as Store>::MIGRATION
 }
 
+/// Returns the migration for SQLite 3.37 and later, for the default table.
+#[cfg(feature = "sqlite")]
+pub fn sqlite() -> &'static str {
+    <sqlx::Sqlite as Store>::MIGRATION
+}
+
 /// Returns the text of a migration for another table: `[schema.]name`.
 ///
 /// # Errors

@@ -21,6 +21,10 @@
 
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+mod verdict;
 
 use std::time::Duration;
 
@@ -38,17 +42,6 @@ pub(crate) const PROMOTED: u32 = 100;
 pub trait OutboxDatabase: Database + store::Store {}
 
 impl<DB: Database + store::Store> OutboxDatabase for DB {}
-
-/// What an INSERT did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inserted {
-    /// The event is in the transaction.
-    Written,
-    /// There is an event of its id already.
-    Duplicate,
-    /// There is no transaction.
-    NotInTransaction,
-}
 
 /// Which events to claim.
 #[derive(Debug, Clone, Copy)]
@@ -118,8 +111,7 @@ pub(crate) mod store {
     //! Outside the crate, nobody can name the trait and implement it.
 
     use super::{
-        ClaimRequest, Claimed, Database, Duration, Error, Event, Inserted, Selection, Settlement,
-        Uuid,
+        ClaimRequest, Claimed, Database, Duration, Error, Event, Selection, Settlement, Uuid,
     };
 
     type Answer<T> = Result<T, Error>;
@@ -132,12 +124,12 @@ pub(crate) mod store {
         /// to a database in memory is another database.
         const OWN_CONNECTION: bool;
 
-        /// Inserts an event, unless there is one of its id.
+        /// Inserts an event. Returns `false` if there is one of its id.
         fn insert(
             conn: &mut Self::Connection,
             table: &str,
             event: &Event,
-        ) -> impl Future<Output = Answer<Inserted>> + Send;
+        ) -> impl Future<Output = Answer<bool>> + Send;
 
         /// Waits until no other transaction has locked the partition, and locks it until the end of this one.
         fn lock_partition(

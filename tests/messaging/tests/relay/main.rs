@@ -1,5 +1,6 @@
 //! The relay: each law is written once and instantiated for each database.
 
+mod concurrent;
 mod dead;
 mod lapse;
 mod operate;
@@ -75,4 +76,15 @@ macro_rules! laws {
 
 stamp! {
     postgres: Postgres,
+    sqlite: Sqlite,
+}
+
+mod concurrent_postgres {
+    laws! { crate::subject::Postgres:
+        concurrent::{
+            the_transaction_that_began_first_and_commits_last_is_not_skipped,
+            an_event_that_is_not_committed_stops_nobody,
+            an_ordered_append_waits_for_the_commit_of_another,
+        }
+    }
 }

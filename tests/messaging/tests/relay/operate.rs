@@ -125,10 +125,10 @@ pub(crate) async fn kept_events_are_published_again_by_range<S: Subject>() {
     let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
     let relay = subject.relay(&outbox, &broker).keep_for(DAY);
     subject.append(&outbox, event("before")).await;
-    let from = subject.now().await;
+    let from = subject.moment().await;
     subject.append(&outbox, event("a")).await;
     subject.append(&outbox, event("b")).await;
-    let to = subject.now().await;
+    let to = subject.moment().await;
     subject.append(&outbox, event("after")).await;
     relay.sweep().await.expect("swept");
     assert_eq!(subject.in_state(PUBLISHED).await, 4);

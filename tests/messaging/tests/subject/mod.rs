@@ -1,9 +1,10 @@
 //! A fresh database with an outbox, and a broker that remembers what it was given.
 
-#![allow(dead_code, reason = "each binary uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each binary uses a part of it")]
 
 mod broker;
 mod postgres;
+mod sqlite;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use sqlx::Pool;
 
 pub(crate) use self::broker::{Broker, Fate};
 pub(crate) use self::postgres::Postgres;
+pub(crate) use self::sqlite::Sqlite;
 
 /// What the laws need of a database beside the outbox itself.
 pub(crate) trait Subject: Sized + Send + Sync {
@@ -27,10 +29,25 @@ pub(crate) trait Subject: Sized + Send + Sync {
     async fn number(&self, sql: &str) -> i64;
     /// Returns the time of the database's clock.
     async fn now(&self) -> Timestamp;
+    /// Returns a time of the database's clock that nothing before this call has, and nothing after it is before.
+    async fn moment(&self) -> Timestamp {
+        let before = self.now().await;
+        loop {
+            let now = self.now().await;
+            if now > before {
+                return now;
+            }
+        }
+    }
     /// Lets every lease and every backoff end: what is pending is due.
     async fn pass_time(&self);
     /// Moves the times of settled events into the past.
     async fn age(&self, by: Duration);
+
+    /// Drops an index of the outbox.
+    async fn drop_index(&self, name: &str) {
+        self.run(&format!("DROP INDEX {name}")).await;
+    }
 
     /// Returns the number of events in a state.
     async fn in_state(&self, state: i16) -> i64 {
@@ -54,6 +71,12 @@ pub(crate) trait Subject: Sized + Send + Sync {
             .publish_timeout(Duration::from_mins(10))
             .lease(Duration::from_hours(1))
     }
+}
+
+/// A database on which several transactions can write at once.
+pub(crate) trait Rivals: Subject {
+    /// Waits until a transaction waits for another.
+    async fn until_blocked(&self);
 }
 
 pub(crate) const PENDING: i16 = 0;

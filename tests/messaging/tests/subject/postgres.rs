@@ -7,7 +7,7 @@ use idem_runtime::record::Timestamp;
 use idem_tests::postgres::Database;
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
 
-use super::Subject;
+use super::{Rivals, Subject};
 
 pub(crate) struct Postgres {
     pub(crate) database: Database,
@@ -61,5 +61,11 @@ impl Subject for Postgres {
             "UPDATE idem_outbox SET settled_at = settled_at - {micros} * interval '1 microsecond' WHERE settled_at IS NOT NULL"
         ))
         .await;
+    }
+}
+
+impl Rivals for Postgres {
+    async fn until_blocked(&self) {
+        self.database.observer().await.until_blocked(1).await;
     }
 }

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Postgres, Row a
 use uuid::Uuid;
 
 use super::store::Store;
-use super::{ClaimRequest, Claimed, Inserted, Selection, Settlement, micros};
+use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 
 /// Serialises those who create at once: `IF NOT EXISTS` alone does not.
@@ -22,11 +22,7 @@ impl Store for Postgres {
         include_str!("../../../../migrations/postgres/0001_idem_outbox.sql");
     const OWN_CONNECTION: bool = true;
 
-    async fn insert(
-        conn: &mut PgConnection,
-        table: &str,
-        event: &Event,
-    ) -> Result<Inserted, Error> {
+    async fn insert(conn: &mut PgConnection, table: &str, event: &Event) -> Result<bool, Error> {
         let (at, after) = match event.deliver {
             Deliver::AtOnce => (None, Duration::ZERO),
             Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
@@ -46,17 +42,9 @@ impl Store for Postgres {
             .bind(&event.tracestate)
             .bind(event.headers_text())
             .bind(&event.payload)
-            .execute(&mut *conn)
+            .execute(conn)
             .await?;
-        if done.rows_affected() == 1 {
-            return Ok(Inserted::Written);
-        }
-        let is_outside: bool = sqlx::query_scalar(sql::IS_OUTSIDE).fetch_one(conn).await?;
-        Ok(if is_outside {
-            Inserted::NotInTransaction
-        } else {
-            Inserted::Duplicate
-        })
+        Ok(done.rows_affected() == 1)
     }
 
     async fn lock_partition(

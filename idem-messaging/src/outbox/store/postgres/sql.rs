@@ -15,19 +15,15 @@ use crate::outbox::store::{ClaimRequest, PROMOTED, Selection, Settled, Settlemen
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n";
 
 pub(super) fn insert(table: &str) -> String {
-    // In a transaction, now() is the time of an earlier message. Outside of one, the event would be committed at once.
     format!(
         "INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
          SELECT clock_timestamp(), \
          coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond', \
-         $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 WHERE now() < statement_timestamp() \
+         $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 \
          ON CONFLICT (id) DO NOTHING"
     )
 }
-
-/// Whether the connection is outside any transaction.
-pub(super) const IS_OUTSIDE: &str = "SELECT now() = statement_timestamp()";
 
 /// `$1` is the number of the lock, made of table, topic and partition key.
 pub(super) const LOCK_PARTITION: &str = "SELECT pg_advisory_xact_lock($1)";
@@ -265,8 +261,8 @@ UNION ALL SELECT 'it has no unique index on exactly (seq), valid and immediate' 
     WHERE NOT EXISTS (SELECT FROM i WHERE arbiter AND columns = '{seq}')
 UNION ALL SELECT 'the sequence of seq has a cache, so that appends are not numbered in their order' FROM o
     WHERE EXISTS (SELECT FROM pg_sequence s
-        WHERE s.seqrelid = pg_get_serial_sequence($1, 'seq')::regclass AND (s.seqcache > 1 OR s.seqcycle OR s.seqincrement < 1))
-UNION ALL SELECT 'seq is not numbered by a sequence of the table' FROM o WHERE pg_get_serial_sequence($1, 'seq') IS NULL
+        WHERE s.seqrelid = pg_get_serial_sequence(o.oid::regclass::text, 'seq')::regclass AND (s.seqcache > 1 OR s.seqcycle OR s.seqincrement < 1))
+UNION ALL SELECT 'seq is not numbered by a sequence of the table' FROM o WHERE pg_get_serial_sequence(o.oid::regclass::text, 'seq') IS NULL
 UNION ALL SELECT 'it has no valid index on (due_at, seq) for the pending events: a claim would read the whole table' FROM o
     WHERE NOT EXISTS (SELECT FROM i WHERE valid AND columns[1:2] = '{due_at,seq}')
 UNION ALL SELECT 'it has no valid index on (topic, partition_key, seq) for the events that have not left' FROM o

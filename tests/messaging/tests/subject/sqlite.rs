@@ -1,0 +1,67 @@
+//! SQLite under the laws.
+
+use std::time::Duration;
+
+use idem_messaging::outbox::schema;
+use idem_runtime::record::Timestamp;
+use idem_tests::sqlite::{Journal, Sqlite as Database};
+use sqlx::{AssertSqlSafe, Executor as _, SqlitePool};
+
+use super::Subject;
+
+const NOW: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
+
+pub(crate) struct Sqlite {
+    pub(crate) database: Database,
+    pool: SqlitePool,
+}
+
+impl Subject for Sqlite {
+    type Db = sqlx::Sqlite;
+
+    async fn fresh() -> Self {
+        let database = Database::fresh(Journal::Wal);
+        let pool = database.pool(8);
+        let mut conn = pool.acquire().await.expect("a connection");
+        schema::create_if_missing(&mut *conn)
+            .await
+            .expect("the tables");
+        drop(conn);
+        Self { database, pool }
+    }
+
+    fn pool(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    async fn run(&self, sql: &str) -> u64 {
+        let done = self.pool.execute(AssertSqlSafe(sql.to_owned())).await;
+        done.unwrap_or_else(|error| panic!("{sql}: {error}"))
+            .rows_affected()
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(&self.pool)
+            .await;
+        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    async fn now(&self) -> Timestamp {
+        let sql = format!("SELECT {NOW}");
+        Timestamp::from_micros(self.number(&sql).await)
+    }
+
+    async fn pass_time(&self) {
+        let sql = format!("UPDATE idem_outbox SET due_at = {NOW} WHERE state = 0");
+        self.run(&sql).await;
+    }
+
+    async fn age(&self, by: Duration) {
+        let micros = by.as_micros();
+        self.run(&format!(
+            "UPDATE idem_outbox SET settled_at = settled_at - {micros} WHERE settled_at IS NOT NULL"
+        ))
+        .await;
+    }
+}
