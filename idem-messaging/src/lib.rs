@@ -2,3 +2,4 @@
 
 pub mod inbox;
 pub mod outbox;
+pub mod versions;

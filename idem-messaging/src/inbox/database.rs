@@ -9,7 +9,7 @@ impl AsAnswer for sqlx::Error {
     ///
     /// - No connection, one that was lost, no place in the pool, a server that shuts down or is full (SQLSTATE classes 08
     ///   and 53, 57P01 to 57P05): [`Unavailable`](Answer::Unavailable).
-    /// - A deadlock, a serialization failure, a lock that was not had in time (SQLSTATE 40001, 40P01, 55P03; 1205, 1213 and
+    /// - A deadlock, a serialization failure, a lock that was not had in time (SQLSTATE 40001, 40P01, 55P03; 1020, 1205, 1213 and
     ///   3572 on MySQL; `BUSY` and `LOCKED` on SQLite): [`Conflict`](Answer::Conflict).
     /// - All others: [`Failed`](Answer::Failed). They are the handler's, and use up an attempt.
     fn as_answer(&self) -> Answer {
@@ -43,7 +43,7 @@ fn is_away(error: &dyn DatabaseError) -> bool {
 fn is_conflict(error: &dyn DatabaseError) -> bool {
     #[cfg(feature = "mysql")]
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return matches!(error.number(), 1205 | 1213 | 3572);
+        return matches!(error.number(), 1020 | 1205 | 1213 | 3572);
     }
     #[cfg(feature = "sqlite")]
     if error

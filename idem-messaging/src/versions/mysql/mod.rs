@@ -1,0 +1,50 @@
+//! Versions on MySQL and MariaDB.
+
+mod sql;
+
+use sqlx::mysql::{MySqlQueryResult, MySqlTransaction};
+
+use super::entry::Entry;
+use super::store::VersionTransaction;
+
+impl VersionTransaction for MySqlTransaction<'_> {
+    async fn insert_or_advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query(sql::INSERT_OR_ADVANCE)
+            .bind(entry.projection.as_bytes())
+            .bind(entry.entity.as_bytes())
+            .bind(entry.version)
+            .bind(entry.version)
+            .bind(entry.version)
+            .execute(&mut **self)
+            .await
+            .map(|done| found(&done))
+    }
+
+    async fn advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query(sql::ADVANCE)
+            .bind(entry.version)
+            .bind(entry.version)
+            .bind(entry.projection.as_bytes())
+            .bind(entry.entity.as_bytes())
+            .execute(&mut **self)
+            .await
+            .map(|done| found(&done))
+    }
+
+    async fn reset(&mut self, entry: &Entry) -> Result<(), sqlx::Error> {
+        sqlx::query(sql::RESET)
+            .bind(entry.projection.as_bytes())
+            .bind(entry.entity.as_bytes())
+            .bind(entry.version)
+            .bind(entry.version)
+            .execute(&mut **self)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Reads the version that the statement met; `None` if it met no row.
+fn found(done: &MySqlQueryResult) -> Option<i64> {
+    let one_more = done.last_insert_id();
+    i64::try_from(one_more.checked_sub(1)?).ok()
+}

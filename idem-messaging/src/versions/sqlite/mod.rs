@@ -1,0 +1,40 @@
+//! Versions on SQLite.
+
+mod sql;
+
+use sqlx::sqlite::SqliteTransaction;
+
+use super::entry::Entry;
+use super::store::VersionTransaction;
+
+impl VersionTransaction for SqliteTransaction<'_> {
+    async fn insert_or_advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query_scalar(sql::INSERT_OR_ADVANCE)
+            .bind(&entry.projection)
+            .bind(&entry.entity)
+            .bind(entry.version)
+            .bind(entry.before_first)
+            .fetch_optional(&mut **self)
+            .await
+    }
+
+    async fn advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query_scalar(sql::ADVANCE)
+            .bind(&entry.projection)
+            .bind(&entry.entity)
+            .bind(entry.version)
+            .fetch_optional(&mut **self)
+            .await
+    }
+
+    async fn reset(&mut self, entry: &Entry) -> Result<(), sqlx::Error> {
+        sqlx::query(sql::RESET)
+            .bind(&entry.projection)
+            .bind(&entry.entity)
+            .bind(entry.version)
+            .bind(entry.before_first)
+            .execute(&mut **self)
+            .await?;
+        Ok(())
+    }
+}

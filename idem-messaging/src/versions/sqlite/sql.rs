@@ -1,0 +1,17 @@
+//! The statements.
+//!
+//! A transaction that writes is the only one, and reads what the last one has committed, or fails with BUSY_SNAPSHOT.
+
+pub(super) const INSERT_OR_ADVANCE: &str = "\
+INSERT INTO idem_version AS own (projection, entity, version, found) VALUES (?1, ?2, ?3, ?4) \
+ON CONFLICT (projection, entity) DO UPDATE SET found = own.version, \
+version = CASE WHEN own.version = excluded.version - 1 THEN excluded.version ELSE own.version END \
+RETURNING found";
+
+pub(super) const ADVANCE: &str = "\
+UPDATE idem_version SET found = version, version = CASE WHEN version = ?3 - 1 THEN ?3 ELSE version END \
+WHERE projection = ?1 AND entity = ?2 RETURNING found";
+
+pub(super) const RESET: &str = "\
+INSERT INTO idem_version (projection, entity, version, found) VALUES (?1, ?2, ?3, ?4) \
+ON CONFLICT (projection, entity) DO UPDATE SET version = excluded.version";
