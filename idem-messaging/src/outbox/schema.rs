@@ -15,6 +15,12 @@ pub fn postgres() -> &'static str {
     <sqlx::Postgres as Store>::MIGRATION
 }
 
+/// Returns the migration for MySQL 8.0.16 and later and MariaDB 10.6 and later, for the default table.
+#[cfg(feature = "mysql")]
+pub fn mysql() -> &'static str {
+    <sqlx::MySql as Store>::MIGRATION
+}
+
 /// Returns the migration for SQLite 3.37 and later, for the default table.
 #[cfg(feature = "sqlite")]
 pub fn sqlite() -> &'static str {

@@ -19,6 +19,8 @@
 //! and whoever lets that one leave looks for waiting events in a *later statement* of the same transaction. So either
 //! the claim finds the event in front gone, or whoever lets it leave sees what waits.
 
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]

@@ -48,6 +48,7 @@ macro_rules! stamp {
 stamp! {
     postgres: Postgres,
     sqlite: Sqlite,
+    mysql: MySql,
 }
 
 mod postgres_only {

@@ -4,7 +4,7 @@ use idem_messaging::outbox::{Event, Origin, Outbox, OutboxDatabase, OutboxError}
 use idem_runtime::schema;
 use sqlx::Transaction;
 
-use crate::subject::{ESCALATE, PENDING, Postgres, Sqlite, Subject, key};
+use crate::subject::{ESCALATE, MySql, PENDING, Postgres, Sqlite, Subject, key};
 
 /// What the handler of these laws fails with.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ macro_rules! calls {
     };
 }
 
-calls! { Postgres, Sqlite }
+calls! { MySql, Postgres, Sqlite }
 
 pub(crate) async fn a_replay_appends_nothing<S: Calls>() {
     let (subject, outbox) = (S::fresh().await, Outbox::new());

@@ -77,10 +77,21 @@ macro_rules! laws {
 stamp! {
     postgres: Postgres,
     sqlite: Sqlite,
+    mysql: MySql,
 }
 
 mod concurrent_postgres {
     laws! { crate::subject::Postgres:
+        concurrent::{
+            the_transaction_that_began_first_and_commits_last_is_not_skipped,
+            an_event_that_is_not_committed_stops_nobody,
+            an_ordered_append_waits_for_the_commit_of_another,
+        }
+    }
+}
+
+mod concurrent_mysql {
+    laws! { crate::subject::MySql:
         concurrent::{
             the_transaction_that_began_first_and_commits_last_is_not_skipped,
             an_event_that_is_not_committed_stops_nobody,

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each binary uses a part of it")]
 
 mod broker;
+mod mysql;
 mod postgres;
 mod sqlite;
 
@@ -14,6 +15,7 @@ use idem_runtime::{IdempotencyKey, Operation};
 use sqlx::Pool;
 
 pub(crate) use self::broker::{Broker, Fate};
+pub(crate) use self::mysql::MySql;
 pub(crate) use self::postgres::Postgres;
 pub(crate) use self::sqlite::Sqlite;
 
