@@ -6,7 +6,7 @@
 use sqlx::Connection;
 
 use super::error::OutboxError;
-use super::store::{OutboxDatabase, store::Store};
+use super::store::{OutboxDatabase, dialect::Store};
 use super::table::{DEFAULT_TABLE, checked};
 
 /// Returns the migration for PostgreSQL 14 and later, for the default table.

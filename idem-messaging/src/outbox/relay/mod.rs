@@ -94,7 +94,7 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
             options: Options {
                 batch: 256,
                 concurrency: 64,
-                lease: Duration::from_secs(60),
+                lease: Duration::from_mins(1),
                 publish_timeout: Duration::from_secs(10),
                 idle_interval: Duration::from_secs(1),
                 max_attempts: 16,

@@ -41,9 +41,9 @@ use super::publisher::OutboxEvent;
 pub(crate) const PROMOTED: u32 = 100;
 
 /// A database that can hold an outbox: PostgreSQL, MySQL and MariaDB, SQLite. It is implemented here and nowhere else.
-pub trait OutboxDatabase: Database + store::Store {}
+pub trait OutboxDatabase: Database + dialect::Store {}
 
-impl<DB: Database + store::Store> OutboxDatabase for DB {}
+impl<DB: Database + dialect::Store> OutboxDatabase for DB {}
 
 /// Which events to claim.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ pub enum Selection {
     Between(Timestamp, Timestamp),
 }
 
-pub(crate) mod store {
+pub(crate) mod dialect {
     //! Outside the crate, nobody can name the trait and implement it.
 
     use super::{

@@ -2,6 +2,7 @@
 
 mod concurrent;
 mod dead;
+mod in_process;
 mod lapse;
 mod operate;
 mod order;

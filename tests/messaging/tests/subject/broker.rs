@@ -109,12 +109,8 @@ impl Publisher for Broker {
         self.0.asked.send_modify(|asked| asked.push(name));
         let keep = || self.0.kept.send_modify(|kept| kept.push(event.clone()));
         let wait = async || {
-            self.0
-                .gate
-                .acquire()
-                .await
-                .expect("it is never closed")
-                .forget()
+            let permit = self.0.gate.acquire().await;
+            permit.expect("it is never closed").forget();
         };
         match fate {
             Fate::Keep => keep(),

@@ -14,7 +14,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::store::Store;
+use super::dialect::Store;
 use super::verdict::{self, Due, Partition, Verdict, list};
 use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
@@ -102,9 +102,10 @@ impl Store for MySql {
             .await?;
         let paused = paused
             .into_iter()
-            .filter_map(|topic| String::from_utf8(topic).ok());
+            .filter_map(|topic| String::from_utf8(topic).ok())
+            .collect();
         let first = not_left(&mut tx, table, verdict::partitions(&due), request.limit).await?;
-        let verdict = verdict::decide(&due, &first, &BTreeSet::from_iter(paused));
+        let verdict = verdict::decide(&due, &first, &paused);
         let claimed = write(&mut tx, table, request, verdict).await?;
         tx.commit().await?;
         Ok(claimed)

@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Postgres, Row as _};
 use uuid::Uuid;
 
-use super::store::Store;
+use super::dialect::Store;
 use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 

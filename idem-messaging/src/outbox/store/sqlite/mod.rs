@@ -5,14 +5,14 @@ mod row;
 mod settle;
 mod sql;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Sqlite, SqliteTransaction};
 use uuid::Uuid;
 
-use super::store::Store;
+use super::dialect::Store;
 use super::verdict::{self, Due, Verdict};
 use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
@@ -97,7 +97,7 @@ impl Store for Sqlite {
                 .await?;
             first.insert((topic, key), seqs);
         }
-        let verdict = verdict::decide(&due, &first, &BTreeSet::from_iter(paused));
+        let verdict = verdict::decide(&due, &first, &paused.into_iter().collect());
         let claimed = write(&mut tx, table, request, verdict).await?;
         tx.commit().await?;
         Ok(claimed)
