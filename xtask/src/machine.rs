@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use idem_tests_cluster::broker::{NatsServer, RabbitMqServer};
 use idem_tests_cluster::{Binaries, bouncer, is_root, mariadb, schemathesis};
 
 use crate::Outcome;
@@ -183,6 +184,19 @@ pub(crate) fn provide_pgbouncer() -> Outcome {
     }
     without_a_running_service("pgbouncer", || install(&["pgbouncer"]))?;
     bouncer::find()?;
+    Ok(())
+}
+
+/// Provides the two message brokers.
+pub(crate) fn provide_brokers() -> Outcome {
+    if NatsServer::find().is_err() {
+        without_a_running_service("nats-server", || install(&["nats-server"]))?;
+    }
+    NatsServer::find()?;
+    if RabbitMqServer::find().is_err() {
+        without_a_running_service("rabbitmq-server", || install(&["rabbitmq-server"]))?;
+    }
+    RabbitMqServer::find()?;
     Ok(())
 }
 

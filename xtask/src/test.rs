@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
+use idem_tests_cluster::broker::{NatsServer, RabbitMqServer};
 use idem_tests_cluster::{Binaries, Cluster, Options, Template, mariadb};
 
 use crate::cargo::{APART, Steps, cargo, has, workspace};
@@ -19,6 +20,7 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_schemathesis()?;
     machine::provide_gateways()?;
     machine::provide_pgbouncer()?;
+    machine::provide_brokers()?;
     machine::provide_valgrind()?;
     let newest = machine::provide_postgres_18()?;
     let server = Server::for_the_run(newest)?;
@@ -67,6 +69,7 @@ struct Server {
     /// The servers that this run started: stopped and removed at its end.
     own: Vec<(Cluster, Template)>,
     mariadb: Option<(mariadb::Server, mariadb::Template)>,
+    brokers: Option<(NatsServer, RabbitMqServer)>,
 }
 
 impl Server {
@@ -75,8 +78,10 @@ impl Server {
             variables: vec![(Binaries::VARIABLE_OF_18, newest.dir().into())],
             own: Vec::new(),
             mariadb: None,
+            brokers: None,
         };
         server.start_mariadb()?;
+        server.start_brokers()?;
         let template = Template::create_by(newest)?;
         server.start("IDEM_TEST_POSTGRES_18", template)?;
         if env::var_os("DATABASE_URL").is_some_and(|url| !url.is_empty()) {
@@ -114,6 +119,19 @@ impl Server {
         self.variables
             .push(("IDEM_TEST_MYSQL", server.url("mysql").into()));
         self.mariadb = Some((server, template));
+        Ok(())
+    }
+
+    fn start_brokers(&mut self) -> Outcome {
+        // The tests that end a broker start their own in any case.
+        let (nats, rabbitmq) = (NatsServer::start()?, RabbitMqServer::start()?);
+        for (variable, port) in [
+            ("IDEM_TEST_NATS", nats.port()),
+            ("IDEM_TEST_RABBITMQ", rabbitmq.port()),
+        ] {
+            self.variables.push((variable, port.to_string().into()));
+        }
+        self.brokers = Some((nats, rabbitmq));
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! already run on the machine. It ends with the process that started it, however that process ends:
 //! a separate shell (`keeper.sh`) reads commands from a pipe, and removes the server and the
 //! directory once the other end of the pipe is closed. A [`Bouncer`] is a pooler in front of a
-//! server, kept by a shell in the same way (`bouncer.sh`). A [`Wire`] is a connection to a server
+//! server, kept by a shell in the same way (`bouncer.sh`), and so is a message broker (module [`broker`]). A [`Wire`] is a connection to a server
 //! with a latency, and counts round trips.
 //!
 //! Everything here blocks. A start takes some tenths of a second. Its slow part, `initdb`, runs
@@ -13,6 +13,7 @@
 mod account;
 mod binaries;
 pub mod bouncer;
+pub mod broker;
 mod cluster;
 mod keeper;
 pub mod mariadb;
