@@ -19,8 +19,7 @@ impl AsAnswer for sqlx::Error {
             | Self::Tls(_)
             | Self::PoolTimedOut
             | Self::PoolClosed
-            | Self::WorkerCrashed
-            | Self::BeginFailed => Answer::Unavailable { detail: detail() },
+            | Self::WorkerCrashed => Answer::Unavailable { detail: detail() },
             Self::Database(error) if is_away(error.as_ref()) => {
                 Answer::Unavailable { detail: detail() }
             }

@@ -72,7 +72,7 @@ impl Policy {
 
     /// Returns how many errors of the handler's own make a message dead. A broker's own limit of deliveries, if it has one,
     /// is a backstop and belongs far above it.
-    pub fn attempts(&self) -> NonZeroU32 {
+    pub const fn attempts(&self) -> NonZeroU32 {
         self.attempts
     }
 

@@ -1,0 +1,114 @@
+//! A fresh database of each kind, with the tables that the laws use.
+
+use std::sync::Arc;
+
+use idem_messaging::versions::schema;
+use idem_runtime::schema::create_if_missing;
+use idem_tests::sqlite::{Journal, Sqlite};
+use idem_tests::{mysql, postgres};
+use sqlx::{MySql, Pool, Postgres, Sqlite as SqliteDriver};
+
+/// A database for one test.
+pub(crate) trait Fresh: sqlx::Database + Sized {
+    /// What the test drops at its end.
+    type Home: Send + Sync;
+    /// The statement that begins a transaction which may write.
+    const BEGIN: &'static str;
+
+    /// Creates it, with the record's table, that of the versions, and `tables`.
+    async fn fresh(tables: &'static str) -> Db<Self>;
+    /// Waits until `count` sessions wait for a lock, where others can see that.
+    async fn until_blocked(db: &Db<Self>, count: usize);
+}
+
+/// A database, and a pool of connections to it.
+pub(crate) struct Db<D: Fresh> {
+    pub(crate) pool: Pool<D>,
+    home: Arc<D::Home>,
+}
+
+impl<D: Fresh> Clone for Db<D> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            home: Arc::clone(&self.home),
+        }
+    }
+}
+
+const CONNECTIONS: u32 = 12;
+
+impl Fresh for Postgres {
+    type Home = postgres::Database;
+    const BEGIN: &'static str = "BEGIN";
+
+    async fn fresh(tables: &'static str) -> Db<Self> {
+        let home = postgres::Database::fresh().await;
+        let pool = home.pool(CONNECTIONS);
+        let mut conn = pool.acquire().await.expect("a connection");
+        create_if_missing(&mut conn).await.expect("the table");
+        for text in [schema::postgres(), tables]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+        {
+            let made = sqlx::raw_sql(text).execute(&mut *conn).await;
+            made.expect("tables");
+        }
+        let home = Arc::new(home);
+        Db { pool, home }
+    }
+
+    async fn until_blocked(db: &Db<Self>, count: usize) {
+        let count = i64::try_from(count).expect("a small number");
+        db.home.observer().await.until_blocked(count).await;
+    }
+}
+
+impl Fresh for MySql {
+    type Home = mysql::Database;
+    const BEGIN: &'static str = "START TRANSACTION";
+
+    async fn fresh(tables: &'static str) -> Db<Self> {
+        let home = mysql::Database::fresh().await;
+        let pool = home.pool(CONNECTIONS);
+        let mut conn = pool.acquire().await.expect("a connection");
+        create_if_missing(&mut conn).await.expect("the table");
+        for text in [schema::mysql(), tables]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+        {
+            let made = sqlx::raw_sql(text).execute(&mut *conn).await;
+            made.expect("tables");
+        }
+        let home = Arc::new(home);
+        Db { pool, home }
+    }
+
+    async fn until_blocked(db: &Db<Self>, count: usize) {
+        db.home.observer().await.until_blocked(count).await;
+    }
+}
+
+impl Fresh for SqliteDriver {
+    type Home = Sqlite;
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+
+    async fn fresh(tables: &'static str) -> Db<Self> {
+        let home = Sqlite::fresh(Journal::Wal);
+        let pool = home.pool(CONNECTIONS);
+        let mut conn = pool.acquire().await.expect("a connection");
+        create_if_missing(&mut conn).await.expect("the table");
+        for text in [schema::sqlite(), tables]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+        {
+            let made = sqlx::raw_sql(text).execute(&mut *conn).await;
+            made.expect("tables");
+        }
+        let home = Arc::new(home);
+        Db { pool, home }
+    }
+
+    /// SQLite shows nobody who waits.
+    async fn until_blocked(_: &Db<Self>, _: usize) {}
+}
