@@ -13,16 +13,19 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/idem-rabbit-XXXXXX") || exit
 pid=
 echo "$dir"
 
-# The script becomes the server, and the port mapper is a daemon that the server starts.
+# The port mapper is a daemon that the server starts. It refuses to end before it has seen that the server is gone.
 end() {
     if [ -n "$pid" ]; then
         kill -KILL "$pid" 2>/dev/null
         wait "$pid" 2>/dev/null
         pid=
     fi
-    if [ -n "$ERL_EPMD_PORT" ]; then
+    tries=0
+    while [ -n "$ERL_EPMD_PORT" ] && [ $tries -lt 50 ] && epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1; do
         epmd -port "$ERL_EPMD_PORT" -kill
-    fi
+        tries=$((tries + 1))
+        sleep 0.1
+    done
 }
 
 while read -r verb port mapper distribution; do
@@ -35,12 +38,14 @@ while read -r verb port mapper distribution; do
             export RABBITMQ_MNESIA_BASE="$dir/data" RABBITMQ_LOG_BASE="$dir" RABBITMQ_LOGS="$dir/server.log"
             export RABBITMQ_CONFIG_FILE="$dir/rabbitmq.conf" RABBITMQ_ENABLED_PLUGINS_FILE="$dir/plugins"
             export RABBITMQ_ADVANCED_CONFIG_FILE="$dir/none.config" RABBITMQ_CONF_ENV_FILE="$dir/none.conf"
+            # Without it, the server would be a child of its script, and outlive it.
+            export RUNNING_UNDER_SYSTEMD=yes
             # One scheduler that does not spin: a server of the tests shares the machine with many.
             export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none"
             "$bin/rabbitmq-server" &
             pid=$! ;;
         kill)
-            end || true ;;
+            end ;;
         alive)
             [ -n "$(tr -d '\0' <"/proc/$pid/cmdline")" ] ;;
         *)
