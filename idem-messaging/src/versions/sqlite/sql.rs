@@ -1,6 +1,6 @@
 //! The statements.
 //!
-//! A transaction that writes is the only one, and reads what the last one has committed, or fails with BUSY_SNAPSHOT.
+//! A transaction that writes is the only one, and reads what the last one has committed, or fails with `BUSY_SNAPSHOT`.
 
 pub(super) const INSERT_OR_ADVANCE: &str = "\
 INSERT INTO idem_version AS own (projection, entity, version, found) VALUES (?1, ?2, ?3, ?4) \

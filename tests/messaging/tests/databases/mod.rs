@@ -12,19 +12,15 @@ use sqlx::{MySql, Pool, Postgres, Sqlite as SqliteDriver};
 pub(crate) trait Fresh: sqlx::Database + Sized {
     /// What the test drops at its end.
     type Home: Send + Sync;
-    /// The statement that begins a transaction which may write.
-    const BEGIN: &'static str;
 
     /// Creates it, with the record's table, that of the versions, and `tables`.
     async fn fresh(tables: &'static str) -> Db<Self>;
-    /// Waits until `count` sessions wait for a lock, where others can see that.
-    async fn until_blocked(db: &Db<Self>, count: usize);
 }
 
 /// A database, and a pool of connections to it.
 pub(crate) struct Db<D: Fresh> {
     pub(crate) pool: Pool<D>,
-    home: Arc<D::Home>,
+    pub(crate) home: Arc<D::Home>,
 }
 
 impl<D: Fresh> Clone for Db<D> {
@@ -40,7 +36,6 @@ const CONNECTIONS: u32 = 12;
 
 impl Fresh for Postgres {
     type Home = postgres::Database;
-    const BEGIN: &'static str = "BEGIN";
 
     async fn fresh(tables: &'static str) -> Db<Self> {
         let home = postgres::Database::fresh().await;
@@ -57,16 +52,10 @@ impl Fresh for Postgres {
         let home = Arc::new(home);
         Db { pool, home }
     }
-
-    async fn until_blocked(db: &Db<Self>, count: usize) {
-        let count = i64::try_from(count).expect("a small number");
-        db.home.observer().await.until_blocked(count).await;
-    }
 }
 
 impl Fresh for MySql {
     type Home = mysql::Database;
-    const BEGIN: &'static str = "START TRANSACTION";
 
     async fn fresh(tables: &'static str) -> Db<Self> {
         let home = mysql::Database::fresh().await;
@@ -83,15 +72,10 @@ impl Fresh for MySql {
         let home = Arc::new(home);
         Db { pool, home }
     }
-
-    async fn until_blocked(db: &Db<Self>, count: usize) {
-        db.home.observer().await.until_blocked(count).await;
-    }
 }
 
 impl Fresh for SqliteDriver {
     type Home = Sqlite;
-    const BEGIN: &'static str = "BEGIN IMMEDIATE";
 
     async fn fresh(tables: &'static str) -> Db<Self> {
         let home = Sqlite::fresh(Journal::Wal);
@@ -108,7 +92,4 @@ impl Fresh for SqliteDriver {
         let home = Arc::new(home);
         Db { pool, home }
     }
-
-    /// SQLite shows nobody who waits.
-    async fn until_blocked(_: &Db<Self>, _: usize) {}
 }

@@ -91,7 +91,7 @@ fn an_unknown_outcome_is_parked_under_its_own_reason() {
 fn a_body_that_ended_its_transaction_is_never_run_again() {
     match told(&Error::TransactionEnded.as_answer(), 0) {
         Verdict::DeadLetter { reason, .. } => {
-            assert_eq!(reason, DeadLetterReason::TransactionEnded)
+            assert_eq!(reason, DeadLetterReason::TransactionEnded);
         }
         other => panic!("{other:?}"),
     }

@@ -1,5 +1,6 @@
 //! Version guards: each law for each database.
 
+mod contended;
 #[path = "../databases/mod.rs"]
 mod databases;
 mod guard;
