@@ -7,7 +7,7 @@
 //! | consumer | durable pull consumer, one message a request | quorum queue, manual acknowledgement |
 //! | acknowledgement | confirmed by the server (double ack) | `basic.ack` |
 //! | retry after a time | nak with a delay | a ladder of queues with one fixed TTL each |
-//! | attempts | a key-value bucket, written after a failure only | the header `x-idem-attempts` |
+//! | attempts | a stream of numbers, written after a failure only | the header `x-idem-attempts` |
 //! | dead letter | published to a subject and confirmed, then term | published to a queue and confirmed, then ack |
 //! | publisher | `Nats-Msg-Id` is the event's id, acknowledged | publisher confirms, `mandatory` |
 //!

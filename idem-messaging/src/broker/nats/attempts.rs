@@ -1,54 +1,61 @@
 //! How many attempts a message has used up.
 //!
-//! The server counts deliveries, and a nak carries no number. Therefore the number is in a key-value bucket, which is
-//! written after an error of the handler's own and read at a repeated delivery only.
+//! The server counts deliveries, and a nak carries no number. Therefore the numbers are in a stream, one message for each
+//! sequence number. It is written after an error of the handler's own, and read at a repeated delivery only.
+//!
+//! It is no key-value bucket, although it is used as one: to create a bucket, the client asks for the account's limits, and
+//! cannot read what a server 2.9 answers.
 
 use std::time::Duration;
 
-use async_nats::jetstream::{self, kv};
+use async_nats::jetstream;
+use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, Stream};
 
 /// How long a number is kept after its last change. After that a message has all its attempts again.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug)]
 pub(super) struct Attempts {
-    bucket: kv::Store,
-    stream: String,
+    jetstream: jetstream::Context,
+    numbers: Stream,
+    /// The subject without the sequence number.
+    subject: String,
 }
 
 impl Attempts {
-    /// Opens the bucket of a consumer, or creates it with as many replicas as its stream has.
+    /// Opens the numbers of a consumer, or creates them with as many replicas as its stream has.
     pub(super) async fn open(
         jetstream: &jetstream::Context,
         consumer: &str,
         stream: &str,
         replicas: usize,
     ) -> Result<Self, async_nats::Error> {
-        let name = format!("idem_attempts_{consumer}");
-        let bucket = match jetstream.get_key_value(&name).await {
-            Ok(bucket) => bucket,
-            Err(_) => {
-                let config = kv::Config {
-                    bucket: name,
-                    description: "attempts used up by messages that failed".to_owned(),
-                    history: 1,
-                    max_age: KEPT,
-                    num_replicas: replicas,
-                    ..kv::Config::default()
-                };
-                jetstream.create_key_value(config).await?
-            }
+        let subject = format!("idem_attempts.{consumer}.{stream}");
+        let config = Config {
+            // With the length, no two pairs of names give one.
+            name: format!("idem_attempts_{}_{stream}_{consumer}", stream.len()),
+            description: Some("attempts used up by messages that failed".to_owned()),
+            subjects: vec![format!("{subject}.*")],
+            max_messages_per_subject: 1,
+            max_age: KEPT,
+            num_replicas: replicas,
+            ..Config::default()
         };
         Ok(Self {
-            bucket,
-            stream: stream.to_owned(),
+            jetstream: jetstream.clone(),
+            numbers: jetstream.get_or_create_stream(config).await?,
+            subject,
         })
     }
 
     pub(super) async fn read(&self, sequence: u64) -> Result<u32, async_nats::Error> {
-        let value = self.bucket.get(self.key(sequence)).await?;
-        let text = value.as_deref().and_then(|text| str::from_utf8(text).ok());
-        Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
+        let subject = self.subject(sequence);
+        let message = match self.numbers.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => message,
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(0),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(str::from_utf8(&message.payload)?.parse()?)
     }
 
     pub(super) async fn write(
@@ -56,16 +63,18 @@ impl Attempts {
         sequence: u64,
         attempts: u32,
     ) -> Result<(), async_nats::Error> {
-        let value = attempts.to_string().into();
-        self.bucket.put(self.key(sequence), value).await?;
+        let number = attempts.to_string().into();
+        let sent = self.jetstream.publish(self.subject(sequence), number);
+        sent.await?.await?;
         Ok(())
     }
 
     pub(super) async fn forget(&self, sequence: u64) -> Result<(), async_nats::Error> {
-        Ok(self.bucket.purge(self.key(sequence)).await?)
+        self.numbers.purge().filter(self.subject(sequence)).await?;
+        Ok(())
     }
 
-    fn key(&self, sequence: u64) -> String {
-        format!("{}.{sequence}", self.stream)
+    fn subject(&self, sequence: u64) -> String {
+        format!("{}.{sequence}", self.subject)
     }
 }

@@ -1,7 +1,6 @@
 //! NATS JetStream.
 //!
-//! The adapter uses what a server 2.9 has: durable pull consumers, double acknowledgement, nak with a delay and
-//! key-value buckets.
+//! The adapter uses what a server 2.9 has: durable pull consumers, double acknowledgement and nak with a delay.
 
 mod attempts;
 mod dead;

@@ -38,7 +38,7 @@ pub struct NatsSource {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// A name cannot be one of a stream, a durable consumer and a key-value bucket.
+    /// A name cannot be that of a stream and of a durable consumer.
     #[error(
         "`{name}` has other characters than ASCII letters, digits, `-` and `_`, or none; choose another name"
     )]
