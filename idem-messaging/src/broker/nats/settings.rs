@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 
+const CONCURRENCY: NonZeroU32 = NonZeroU32::new(16).expect("not zero");
+const MAX_DELIVER: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
+
 /// Runs a consumer on a JetStream stream. See [`run`](Self::run).
 ///
 /// ```no_run
@@ -87,9 +90,9 @@ impl NatsSource {
             durable: durable.into(),
             dead: dead.into(),
             filter: String::new(),
-            concurrency: NonZeroU32::new(16).expect("not zero"),
+            concurrency: CONCURRENCY,
             ack_wait: Duration::from_secs(30),
-            max_deliver: NonZeroU32::new(10_000).expect("not zero"),
+            max_deliver: MAX_DELIVER,
         }
     }
 

@@ -12,6 +12,9 @@ const ATTEMPTS: &str = "x-idem-attempts";
 /// The header with the routing key of the first delivery: on its way through the ladder a message has others.
 const TOPIC: &str = "x-idem-topic";
 
+/// Sets a property of text.
+type Copy = fn(BasicProperties, ShortString) -> BasicProperties;
+
 /// Reads a delivery. Texts, whole numbers and booleans are headers; tables and lists, such as `x-death`, are left out.
 pub(super) fn read(delivery: &Delivery) -> Message {
     let properties = &delivery.properties;
@@ -59,7 +62,6 @@ pub(super) fn again(
         .with_headers(headers)
         // Persistent.
         .with_delivery_mode(2);
-    type Copy = fn(BasicProperties, ShortString) -> BasicProperties;
     let texts: [(&Option<ShortString>, Copy); 7] = [
         (own.message_id(), BasicProperties::with_message_id),
         (own.kind(), BasicProperties::with_type),

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::inbox::{Backoff, RedeliveryWindow};
 
+const CONCURRENCY: NonZeroU16 = NonZeroU16::new(16).expect("not zero");
+const DELIVERY_LIMIT: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
+
 /// Runs a consumer on a queue of RabbitMQ. See [`run`](Self::run).
 ///
 /// It declares the quorum queue `queue`, `queue.dead` for dead letters, and a ladder of queues such as `queue.wait.5000ms` in
@@ -75,8 +78,8 @@ impl RabbitMqSource {
             queue: queue.into(),
             bindings: Vec::new(),
             ladder: Self::LADDER.to_vec(),
-            concurrency: NonZeroU16::new(16).expect("not zero"),
-            delivery_limit: NonZeroU32::new(10_000).expect("not zero"),
+            concurrency: CONCURRENCY,
+            delivery_limit: DELIVERY_LIMIT,
             message_ttl: None,
         }
     }

@@ -65,7 +65,7 @@ async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter()
     running.stop().await;
     assert_eq!(receiver.calls(), 3);
     let letter = site.last_dead_letter("attempts_used_up").await;
-    let header = |name: &str| letter.headers.get(name).map(|value| value.to_string());
+    let header = |name: &str| letter.headers.get(name).map(ToString::to_string);
     let detail = "attempt 3 of 3: no such  case";
     assert_eq!(header("idem-detail").as_deref(), Some(detail));
     assert_eq!(header("idem-subject"), Some(site.subject()));

@@ -36,7 +36,7 @@ async fn an_event_keeps_its_id_and_its_attributes() {
     let state = stream.get_info().await.expect("its state").state;
     assert_eq!(state.messages, 1, "a repeated event is kept once");
     let kept = stream.get_raw_message(1).await.expect("the event");
-    let header = |name: &str| kept.headers.get(name).map(|value| value.to_string());
+    let header = |name: &str| kept.headers.get(name).map(ToString::to_string);
     assert_eq!(header("Nats-Msg-Id").as_deref(), Some(event.id().as_str()));
     assert_eq!(header("ce-type").as_deref(), Some("com.example.noted"));
     assert_eq!(header("ce-subject").as_deref(), Some("case%2017%20%25"));
