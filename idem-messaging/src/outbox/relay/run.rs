@@ -18,7 +18,7 @@ const ERROR_MAX: usize = 1_000;
 /// What has become of one event, and whether the broker was found unavailable.
 pub(super) struct Finished {
     pub(super) settlement: Settlement,
-    /// The least time that the broker asked for, if nobody can publish now.
+    /// For how long the relay leaves the broker alone, if nobody can publish now.
     pub(super) unavailable: Option<Duration>,
 }
 
@@ -29,6 +29,8 @@ pub(super) struct Shared<P> {
     pub(super) token: Uuid,
     /// When the lease ends at the earliest, by this machine's monotonic clock.
     pub(super) lease_end: Instant,
+    /// For how long the broker is left alone if it is unavailable.
+    pub(super) pause: Duration,
     pub(super) permits: Arc<Semaphore>,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) finished: mpsc::UnboundedSender<Finished>,
@@ -100,10 +102,11 @@ impl<P: Publisher> Run<P> {
         let attempt = self.events.front().map_or(1, |first| first.event.attempt);
         match error.kind() {
             PublishErrorKind::Unavailable => {
-                self.settle_first(
-                    Settled::Released,
-                    Some(error.retry_after().unwrap_or_default()),
-                );
+                let after = self
+                    .shared
+                    .pause
+                    .max(error.retry_after().unwrap_or_default());
+                self.settle_first(Settled::Released { after }, Some(after));
                 false
             }
             PublishErrorKind::Permanent => {
@@ -173,7 +176,12 @@ impl<P> Drop for Run<P> {
             self.settle_first(outcome, None);
         }
         while !self.events.is_empty() {
-            self.settle_first(Settled::Released, None);
+            self.settle_first(
+                Settled::Released {
+                    after: Duration::ZERO,
+                },
+                None,
+            );
         }
     }
 }

@@ -222,6 +222,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
             options: options.clone(),
             token: request.token,
             lease_end,
+            pause: TROUBLE.after(self.broker_trouble + 1),
             permits: Arc::clone(&self.permits),
             stop: self.stop.subscribe(),
             finished: self.sender.clone(),
@@ -289,7 +290,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
 
     fn take(&mut self, finished: Finished) {
         match (&finished.settlement.outcome, finished.unavailable) {
-            (_, Some(asked)) => {
+            (_, Some(pause)) => {
                 if self.troubled_claim == finished.settlement.token {
                     // Everything else that was on its way.
                     self.unsettled.push(finished.settlement);
@@ -297,8 +298,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
                 }
                 self.troubled_claim = finished.settlement.token;
                 self.broker_trouble += 1;
-                let wait = TROUBLE.after(self.broker_trouble).max(asked);
-                self.next_claim = Instant::now() + wait;
+                self.next_claim = Instant::now() + pause;
             }
             (Settled::Published, None) => self.broker_trouble = 0,
             _ => {}
@@ -347,6 +347,6 @@ fn count(swept: &mut Swept, outcome: &Settled) {
         Settled::Published => &mut swept.published,
         Settled::Retry { .. } => &mut swept.retried,
         Settled::Dead { .. } => &mut swept.dead,
-        Settled::Released => &mut swept.released,
+        Settled::Released { .. } => &mut swept.released,
     } += 1;
 }

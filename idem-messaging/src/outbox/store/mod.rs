@@ -89,8 +89,11 @@ pub(crate) enum Settled {
     Dead {
         error: String,
     },
-    /// Nobody has tried to publish it.
-    Released,
+    /// Nobody has tried to publish it, or nobody could. It is due again after this time, so that a broker that is down
+    /// does not keep what goes elsewhere from being claimed.
+    Released {
+        after: Duration,
+    },
 }
 
 impl Settled {

@@ -60,12 +60,28 @@ pub(crate) async fn a_broker_that_is_down_uses_up_no_attempt<S: Subject>() {
     for _ in 0..5 {
         let swept = relay.sweep().await.expect("swept");
         assert_eq!((swept.dead, swept.published), (0, 0));
+        subject.pass_time().await;
     }
     assert_eq!((broker.asked("a"), broker.asked("b")), (5, 0));
     broker.set("a", Fate::Keep);
     relay.sweep().await.expect("swept");
     assert_eq!(broker.names(), ["a", "b"]);
     assert!(broker.kept().iter().all(|event| event.attempt() == 1));
+}
+
+pub(crate) async fn what_cannot_be_published_now_makes_room_for_what_can<S: Subject>() {
+    let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
+    for number in 0..8 {
+        let name = format!("{number}");
+        broker.set(&name, Fate::UnavailableForLong);
+        subject.append(&outbox, event(&name)).await;
+    }
+    subject.append(&outbox, event("elsewhere")).await;
+    let relay = subject.relay(&outbox, &broker).batch(4);
+    for _ in 0..3 {
+        relay.sweep().await.expect("swept");
+    }
+    assert_eq!(broker.names(), ["elsewhere"]);
 }
 
 pub(crate) async fn a_publisher_that_panics_has_failed_once<S: Subject>() {

@@ -89,23 +89,30 @@ pub(crate) async fn a_failure_that_comes_late_changes_nothing_of_the_next_claim<
     // The first one has room for one event, so that it does not claim it again itself.
     let first = subject.relay(&outbox, &broker).batch(1);
     let second = subject.relay(&outbox, &broker);
-    let (first, second) = in_time("both relays end", async {
-        tokio::join!(first.sweep(), async {
-            broker.until_asked("a").await;
-            subject.pass_time().await;
-            broker.set("a", Fate::WaitAndKeep);
-            tokio::join!(second.sweep(), async {
-                while broker.asked("a") < 2 {
-                    tokio::task::yield_now().await;
-                }
-                // The permits go to those who wait longest: the first relay's publication fails now.
-                broker.open();
-                broker.open();
-            })
-            .0
-        })
-    })
-    .await;
+    let refused = async {
+        let swept = first.sweep().await;
+        // The second one is still publishing.
+        let claimed =
+            "SELECT count(*) FROM idem_outbox WHERE state = 0 AND claim_token IS NOT NULL";
+        assert_eq!(subject.number(claimed).await, 1);
+        broker.open();
+        swept
+    };
+    let next_claim = async {
+        broker.until_asked("a").await;
+        subject.pass_time().await;
+        broker.set("a", Fate::WaitAndKeep);
+        let late = async {
+            while broker.asked("a") < 2 {
+                tokio::task::yield_now().await;
+            }
+            // The permit goes to whoever waits longest: the first relay's publication fails now.
+            broker.open();
+        };
+        tokio::join!(second.sweep(), late).0
+    };
+    let both = async { tokio::join!(refused, next_claim) };
+    let (first, second) = in_time("both relays end", both).await;
     let (first, second) = (first.expect("swept"), second.expect("swept"));
     assert_eq!((first.fenced, first.dead), (1, 0));
     assert_eq!((second.published, subject.in_state(DEAD).await), (1, 0));

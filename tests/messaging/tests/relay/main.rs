@@ -35,6 +35,7 @@ macro_rules! stamp {
                     a_poisonous_event_is_set_aside_after_its_attempts_and_stops_nobody,
                     an_event_refused_for_good_is_set_aside_at_once,
                     a_broker_that_is_down_uses_up_no_attempt,
+                    what_cannot_be_published_now_makes_room_for_what_can,
                     a_publisher_that_panics_has_failed_once,
                     an_event_that_kills_its_relays_is_set_aside,
                 }

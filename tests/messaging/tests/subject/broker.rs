@@ -15,6 +15,7 @@ pub(crate) enum Fate {
     Retry,
     Permanent,
     Unavailable,
+    UnavailableForLong,
     Panic,
     /// Waits until the law lets it go on, before the broker keeps the event.
     WaitAndKeep,
@@ -120,6 +121,10 @@ impl Publisher for Broker {
                 return Err(
                     PublishError::unavailable("nobody answers").after(Duration::from_millis(1))
                 );
+            }
+            Fate::UnavailableForLong => {
+                let hour = Duration::from_hours(1);
+                return Err(PublishError::unavailable("nobody answers").after(hour));
             }
             Fate::Panic => panic!("the law wants it"),
             Fate::WaitAndKeep => {

@@ -26,7 +26,7 @@ pub(super) async fn settle(
         .fetch_all(&mut **tx)
         .await?;
     let owners: BTreeMap<_, _> = owners.into_iter().collect();
-    let (mut written, mut published, mut released) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut written, mut published, mut released) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut left = BTreeSet::new();
     for Settlement {
         seq,
@@ -44,7 +44,12 @@ pub(super) async fn settle(
         written.push((*seq, *token));
         match outcome {
             Settled::Published => published.push(*seq),
-            Settled::Released => released.push(*seq),
+            Settled::Released { after } => {
+                released
+                    .entry(micros(*after))
+                    .or_insert_with(Vec::new)
+                    .push(*seq);
+            }
             Settled::Dead { error } => {
                 let query = sqlx::query(AssertSqlSafe(sql::bury(table))).bind(error.as_bytes());
                 query.bind(seq).execute(&mut **tx).await?;
@@ -68,8 +73,8 @@ pub(super) async fn settle(
         };
         execute(tx, text).await?;
     }
-    if !released.is_empty() {
-        execute(tx, sql::release(table, &list(&released))).await?;
+    for (wait, seqs) in released {
+        execute(tx, sql::release(table, wait, &list(&seqs))).await?;
     }
     for (topic, key) in left {
         promote(tx, table, topic, key).await?;

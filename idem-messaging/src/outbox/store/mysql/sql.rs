@@ -106,9 +106,10 @@ pub(super) fn keep(table: &str, seqs: &str) -> String {
     )
 }
 
-pub(super) fn release(table: &str, seqs: &str) -> String {
+/// `wait` is in microseconds.
+pub(super) fn release(table: &str, wait: i64, seqs: &str) -> String {
     format!(
-        "UPDATE {table} SET due_at = {NOW}, claim_token = NULL, attempts = attempts - 1 WHERE seq IN ({seqs})"
+        "UPDATE {table} SET due_at = {NOW} + {wait}, claim_token = NULL, attempts = attempts - 1 WHERE seq IN ({seqs})"
     )
 }
 

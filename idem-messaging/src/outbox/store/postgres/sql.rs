@@ -156,10 +156,14 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     );
     push(
         &format!(
-            "UPDATE {table} t SET due_at = statement_timestamp(), claim_token = NULL, attempts = attempts - 1"
+            "UPDATE {table} t SET due_at = statement_timestamp() + v.wait * interval '1 microsecond', claim_token = NULL, \
+             attempts = attempts - 1"
         ),
-        "",
-        rows(&|outcome| matches!(outcome, Settled::Released).then(String::new)),
+        ", wait",
+        rows(&|outcome| match outcome {
+            Settled::Released { after } => Some(format!(", {}::bigint", micros(*after))),
+            _ => None,
+        }),
     );
     text.push_str(&promote(table, settlements));
     text.push_str("COMMIT");

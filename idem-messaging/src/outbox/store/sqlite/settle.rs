@@ -28,13 +28,14 @@ pub(super) async fn settle(
             Settled::Published => sql::delete(table),
             Settled::Dead { .. } => sql::bury(table),
             Settled::Retry { .. } => sql::retry(table),
-            Settled::Released => sql::release(table),
+            Settled::Released { .. } => sql::release(table),
         };
         let query = sqlx::query(AssertSqlSafe(text)).bind(seq).bind(token);
         let query = match outcome {
             Settled::Dead { error } => query.bind(error),
             Settled::Retry { after, error } => query.bind(error).bind(micros(*after)),
-            Settled::Published | Settled::Released => query,
+            Settled::Released { after } => query.bind(micros(*after)),
+            Settled::Published => query,
         };
         if query.execute(&mut **tx).await?.rows_affected() == 1 {
             written.push((*seq, *token));

@@ -79,7 +79,7 @@ pub(super) fn retry(table: &str) -> String {
 
 pub(super) fn release(table: &str) -> String {
     format!(
-        "UPDATE {table} SET due_at = {NOW}, claim_token = NULL, attempts = attempts - 1 \
+        "UPDATE {table} SET due_at = {NOW} + ?3, claim_token = NULL, attempts = attempts - 1 \
          WHERE seq = ?1 AND claim_token = ?2"
     )
 }
