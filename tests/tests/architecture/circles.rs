@@ -15,9 +15,10 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "bench/src",
     "idem-macros/src",
+    "idem-messaging/src",
     "idem-runtime/src",
     "tests/src",
     "transports/axum/src",

@@ -4,11 +4,12 @@ use std::fs;
 
 use super::{root, sources};
 
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "bench",
     "examples",
     "fuzz",
     "idem-macros",
+    "idem-messaging",
     "idem-runtime",
     "tests",
     "transports",

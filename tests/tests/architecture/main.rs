@@ -134,6 +134,7 @@ fn no_source_file_is_longer_than_400_lines() {
     let mut files = Vec::new();
     for folder in [
         "idem-macros",
+        "idem-messaging",
         "idem-runtime",
         "tests",
         "ui-tests",
@@ -173,6 +174,7 @@ fn every_test_that_the_page_of_faults_names_is_there() {
         "examples",
         "fuzz",
         "idem-macros",
+        "idem-messaging",
         "idem-runtime",
         "tests",
         "transports",
