@@ -50,4 +50,14 @@ impl OutboxError {
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Database(_))
     }
+
+    /// Returns whether the database has undone the transaction, for another one's sake: a deadlock, or a conflict of
+    /// two snapshots.
+    pub(crate) fn is_undone(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        let code = error.as_database_error().and_then(|error| error.code());
+        code.is_some_and(|code| ["40001", "40P01"].contains(&&*code))
+    }
 }

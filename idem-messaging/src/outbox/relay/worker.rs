@@ -31,7 +31,8 @@ const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the relay waits after an error of the database, or while the broker is unavailable.
 const TROUBLE: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
 
-/// How often a relay that was asked to stop tries to write what became of its events.
+/// How often a relay that was asked to stop tries to write what became of its events, and a sweep repeats what the
+/// database has undone.
 const LAST_TRIES: u32 = 3;
 
 /// The time between two purges, and the most rows of one.
@@ -112,7 +113,12 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
     pub(super) async fn sweep(mut self) -> Result<Swept, OutboxError> {
         loop {
             let due_before = self.next_claim <= Instant::now();
-            self.turn().await?;
+            match self.turn().await {
+                Err(error) if error.is_undone() && self.database_trouble < LAST_TRIES => {
+                    self.trouble(&error);
+                }
+                turned => turned?,
+            }
             // The last claim found nothing, and nothing that is under way can make something due.
             if due_before && self.poll > HOT && self.in_flight == 0
                 || self.broker_trouble > 0 && self.in_flight == 0
