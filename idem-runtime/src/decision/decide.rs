@@ -59,7 +59,7 @@ pub(crate) struct DecideInput<'a> {
 impl fmt::Debug for DecideInput<'_> {
     /// Prints no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question")
+        f.debug_struct("DecideInput")
             .field("operation", &self.operation)
             .finish_non_exhaustive()
     }
