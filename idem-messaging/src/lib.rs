@@ -1,4 +1,14 @@
 //! Messages that are safe to repeat, in the handler's own sqlx transaction.
+//!
+//! - [`outbox`]: an event leaves if and only if the handler's effect was committed.
+//! - [`inbox`]: a consumer is a handler whose key is the message's id.
+//! - [`versions`]: a projection applies an event only if it is the next one.
+
+// A library that builds on this one leaves the databases to the program.
+#![cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    allow(dead_code, reason = "without a database nothing asks it")
+)]
 
 #[cfg(any(feature = "nats", feature = "rabbitmq"))]
 pub mod broker;

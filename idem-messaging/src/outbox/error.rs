@@ -57,7 +57,9 @@ impl OutboxError {
         let Self::Database(error) = self else {
             return false;
         };
-        let code = error.as_database_error().and_then(|error| error.code());
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
         code.is_some_and(|code| ["40001", "40P01"].contains(&&*code))
     }
 }

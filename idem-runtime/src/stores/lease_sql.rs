@@ -174,6 +174,7 @@ impl LeaseDialect {
 
 /// Returns whether the statement of a change has a value for how long the record lasts, and values for a
 /// result and a failure.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(super) fn values_of(change: Change) -> (bool, bool) {
     match change {
         Change::Extend => (true, false),

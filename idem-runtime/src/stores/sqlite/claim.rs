@@ -1,5 +1,7 @@
 //! What SQLite adds to a claim.
 
+use std::fmt;
+
 use super::super::claim::{ClaimRequest, Found, HeldClaim};
 use super::running::RunningKey;
 
@@ -14,9 +16,17 @@ pub struct SqlitePoolTraits {
 
 /// What SQLite keeps of a claim: the entry that keeps other attempts of this process away, until it is
 /// dropped.
-#[derive(Debug)]
 pub struct SqliteClaim {
-    pub(super) _running: Option<RunningKey>,
+    pub(super) running: Option<RunningKey>,
+}
+
+impl fmt::Debug for SqliteClaim {
+    /// Says whether there is an entry.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteClaim")
+            .field("is_running", &self.running.is_some())
+            .finish()
+    }
 }
 
 pub(super) type SqliteClaimRequest = ClaimRequest<SqlitePoolTraits>;

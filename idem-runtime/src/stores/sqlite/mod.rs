@@ -66,7 +66,7 @@ impl Session for SqliteConnection {
             look(self, request).await?
         };
         found.lookup.lock = lock;
-        found.claim.dialect._running = running;
+        found.claim.dialect.running = running;
         Ok(found)
     }
 
@@ -318,7 +318,7 @@ async fn look_at_file(
         snapshot: false,
         verified: verify::is_known(&request.table, &definition)
             && verify::is_undone(&journal, &file),
-        dialect: SqliteClaim { _running: None },
+        dialect: SqliteClaim { running: None },
     };
     let found = SqliteFound { lookup, claim };
     Ok((found, Some(file).filter(|file| !file.is_empty())))

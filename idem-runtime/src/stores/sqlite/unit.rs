@@ -89,7 +89,7 @@ impl Backend for Sqlite {
     ) -> Result<Opened<'c, Self>, NotOpened<Self::Approach>> {
         let (tx, found) = Self::open(conn, request).await?;
         let found = found.map(|mut found| {
-            found.claim.dialect._running = running;
+            found.claim.dialect.running = running;
             found
         });
         Ok((tx, found))

@@ -9,9 +9,7 @@ use super::super::super::bounded::Bounded;
 use super::super::super::session::{BodyWrites, NewRecord};
 use super::super::claim::{PgClaimRequest, PgHeldClaim};
 use super::super::error::{self, IN_TRANSACTION};
-use super::{
-    BEGIN_FUSED, BEGUN_NOW, held_claim, lock_number, lookup_columns, roll_back_body, set_savepoint,
-};
+use super::{BEGIN_FUSED, BEGUN_NOW, lock_number, lookup_columns, roll_back_body, set_savepoint};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Status};
@@ -135,15 +133,24 @@ fn record(table: &str) -> String {
 /// BEGIN, the lock with every check, and the claim.
 pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: bool) -> String {
     let names = Names::of(&request.table);
-    let mut text = format!("{BEGIN_FUSED}; EXECUTE {}(", names.lock);
+    let identity_bytes =
+        request.identity.scope().as_str().len() + request.identity.key().as_str().len();
+    // A call allocates once for it.
+    let mut text = String::with_capacity(384 + 2 * identity_bytes);
+    let _ = write!(text, "{BEGIN_FUSED}; EXECUTE {}(", names.lock);
     match lock_number(request) {
         Some(number) => {
             let _ = write!(text, "{number}");
         }
         None => text.push_str("NULL"),
     }
-    let held = held_claim(request);
-    let _ = write!(text, ",'{held}'); EXECUTE {}(", names.claim);
+    let _ = write!(
+        text,
+        ",'{}:{},'); EXECUTE {}(",
+        request.lock_key,
+        request.attempt_id.as_uuid(),
+        names.claim
+    );
     identity(&mut text, request);
     text.push(')');
     if may_discard {
