@@ -126,7 +126,7 @@ impl Backend for MySql {
         claim: &MySqlHeldClaim,
     ) -> Result<bool, Error> {
         match tx.release_savepoint(claim, BodyWrites::Discard).await {
-            // Without a placeholder, a commit cannot be told from a deadlock's rollback.
+            // Without a placeholder, nothing distinguishes a commit by the body from a deadlock's rollback.
             Err(Error::TransactionEnded) => Ok(claim.dialect.placeholder),
             Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
             Ok(()) | Err(_) => Ok(false),

@@ -17,8 +17,8 @@ pub(in super::super) fn batch(
     of: Purgeable,
     is_in_transaction: bool,
 ) -> (String, i64) {
-    // In one message with its statement. Outside a transaction it is of that one alone; in the caller's, it has
-    // been said or is too late.
+    // Sent in one message with the purge's statement. Outside a transaction it applies to that statement alone.
+    // In the caller's transaction it has been set already, or it is too late.
     let begin = if is_in_transaction {
         ""
     } else {
