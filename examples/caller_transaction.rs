@@ -1,8 +1,8 @@
 //! A handler inside the caller's own transaction: `cargo run --example caller_transaction`.
 //!
-//! The handler gets a savepoint. What it did stands when the caller commits, together with what the
-//! caller did; if it fails, its own part is undone and the caller may go on; if the caller rolls
-//! back, nothing has happened at all.
+//! The handler gets a savepoint. If the caller commits, the handler's writes are committed with the caller's
+//! own. If the handler fails, its writes are rolled back and the caller may go on. If the caller rolls back,
+//! nothing has happened at all.
 
 use std::error::Error;
 
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     .execute(&pool)
     .await?;
 
-    // The caller thinks better of it: the seat is free again, and so is the key.
+    // The caller rolls back: the seat is free again, and so is the key.
     let mut tx = pool.begin().await?;
     let seat = book_seat(&mut tx, &key("a")?, "Ada").await?;
     println!("Ada gets seat {}, and the caller rolls back.", *seat);
@@ -86,7 +86,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tx.commit().await?;
     println!("Ada gets seat {}, and the caller commits.", *seat);
 
-    // The handler fails: its own line is gone, the caller's transaction is as good as before.
+    // The handler fails: its own line is gone, and the caller's transaction is as good as before.
     let mut tx = pool.begin().await?;
     log(&mut tx, "Grace called").await?;
     let Err(error @ SeatError::SoldOut) = book_seat(&mut tx, &key("b")?, "Grace").await else {

@@ -1,8 +1,8 @@
 //! An effect outside the database, under a lease: `cargo run --example notifier`.
 //!
-//! A mail cannot be rolled back, so its handler runs without a transaction. Here the first attempt
-//! loses the relay's answer; nobody knows whether the mail is out, and nobody sends it again until
-//! somebody has found out.
+//! A mail cannot be rolled back, so its handler runs without a transaction. Here the first attempt loses the
+//! relay's answer. Nobody then knows whether the mail was sent, and it is not sent again until somebody has
+//! found out.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
 #[derive(Debug, Clone, Serialize)] // compared on every retry, and kept in the record
 struct Notice {
     to: String,
-    /// Stands for a relay that takes the mail and whose answer is lost.
+    /// Simulates a relay that accepts the mail and whose answer is lost.
     answer_is_lost: bool,
 }
 
@@ -77,7 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let again = notify(&pool, &key, notice(true)).await;
     println!("Order 18, again: {}.", again.expect_err("nobody knows"));
 
-    // Somebody asks the relay by the key it was given, and writes down what it says.
+    // Somebody asks the relay by the key that it was given, and records its answer.
     let store = Store::<serde_json::Value, Receipt>::new(Namespace::from_static("mail"));
     {
         let mut conn = pool.acquire().await?;
@@ -93,7 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(found.replayed());
     println!("Order 18, found out: it was {}.", found.relay_id);
 
-    // At shutdown: runs that nobody waits for are waited for.
+    // At shutdown, waits for the runs whose callers are gone.
     tokio::time::timeout(Duration::from_secs(30), lease::drain()).await?;
     println!("2 keys, 2 mails.");
     Ok(())

@@ -1,8 +1,7 @@
 //! The same engine without the attribute: `cargo run --example plain_function`.
 //!
-//! For handlers that are put together at run time, and for those who would rather see a function
-//! call. The operation is a constant, checked at compile time; the body is a closure over the
-//! transaction.
+//! For handlers that are built at run time, and for readers who prefer a function call. The operation is a
+//! constant, checked at compile time; the body is a closure over the transaction.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
 
 const SHIP: Operation = Operation::new("orders", "ship").retention(Duration::from_hours(7 * 24));
 
-/// What a body may fail with: anything that the library's own error converts into.
+/// The error of a body: any type that the library's own error converts into.
 type Failure = Box<dyn Error + Send + Sync>;
 
 async fn ship(

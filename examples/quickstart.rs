@@ -1,7 +1,7 @@
 //! A handler that is safe to retry, shown on a terminal: `cargo run --example quickstart`.
 //!
-//! Needs nothing installed: the database is an SQLite file in a temporary directory. Whatever is
-//! printed is also asserted, so an exit code of 0 says that all of it is true.
+//! It needs nothing installed: the database is an SQLite file in a temporary directory. Everything that it
+//! prints is also asserted, so an exit code of 0 says that all of it is true.
 
 use std::env;
 use std::error::Error;
@@ -16,14 +16,14 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::Notify;
 
-/// What a client asks for. It is compared on a retry.
+/// The client's request. It is compared on a retry.
 #[derive(Serialize)]
 struct CreatePayment {
     payee: &'static str,
     cents: u32,
 }
 
-/// What the client gets. It is recorded, and replayed to every retry.
+/// The client's answer. It is recorded, and replayed to every retry.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Payment {
     number: i64,
@@ -39,8 +39,8 @@ enum PaymentError {
     Database(#[from] sqlx::Error),
 }
 
-/// The handler. BEGIN and COMMIT are the library's, and what it returns commits together with what
-/// it wrote.
+/// The handler. The library sends BEGIN and COMMIT, and the returned result is committed together with the
+/// body's writes.
 #[idempotent(namespace = "payments", retention = "24h", skip(fate))]
 async fn create_payment(
     tx: &mut SqliteTransaction<'_>,
@@ -56,20 +56,20 @@ async fn create_payment(
     .bind(request.cents)
     .fetch_one(&mut **tx)
     .await?;
-    // Here for the demonstration only. A body asks its database and nobody else: it holds the write
-    // lock, and whoever waited for a network here would make every other writer wait with it.
+    // For the demonstration only. A body talks to its database only: it holds the write lock, so every other
+    // writer would wait while it waits for a network.
     fate.strike().await?;
     Ok(Payment { number })
 }
 
-/// What may happen to a call between its write and COMMIT, for this demonstration.
+/// An event between a call's write and its COMMIT, for this demonstration.
 enum Fate<'g> {
     Well,
-    /// The account turns out to be empty.
+    /// The account is empty.
     Broke,
-    /// Goes on when it is told to.
+    /// Waits until the gate opens.
     Slow(&'g Gate),
-    /// Never goes on, and says on standard output that it got here.
+    /// Never goes on, and prints on standard output that it got here.
     Stuck,
 }
 
@@ -97,7 +97,7 @@ impl Fate<'_> {
     }
 }
 
-/// The key that the client sent, and whose it is: another customer's `order-1` is another key.
+/// Returns the key that the client sent, with its owner: another customer's `order-1` is another key.
 fn key(text: &str) -> Result<IdempotencyKey, Box<dyn Error>> {
     Ok(text
         .parse::<IdempotencyKey>()?
@@ -121,7 +121,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let file = dir.path().join("payments.db");
     let pool = open(&file).await?;
     schema::create_if_missing(&mut pool.acquire().await?).await?;
-    // Nothing here keeps two rows of one key apart: that is left to the library.
+    // No constraint of this table keeps two rows of one key apart: the library does.
     sqlx::query(
         "CREATE TABLE payment (number INTEGER PRIMARY KEY, key TEXT, payee TEXT, cents INTEGER)",
     )
@@ -224,14 +224,14 @@ async fn crash(pool: &SqlitePool, file: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The child of [`crash`]: gets as far as its write, and waits there to be killed.
+/// Runs in the child process of [`crash`]: writes, and waits there to be killed.
 async fn doomed(file: &Path) -> Result<(), Box<dyn Error>> {
     let (key, request) = (key("order-4")?, payment("Edsger", 3300));
     create_payment(&open(file).await?, &key, &request, &Fate::Stuck).await?;
     Ok(())
 }
 
-/// The business's own table: what it all comes to.
+/// Shows the business's own table, with the effects of all calls.
 async fn show_payments(pool: &SqlitePool) -> Result<(), Box<dyn Error>> {
     let payments: Vec<(i64, String, String, u32)> =
         sqlx::query_as("SELECT number, key, payee, cents FROM payment ORDER BY number")

@@ -1,1 +1,1 @@
-//! Small programs that a user would copy; see the files beside `src`.
+//! Small programs for users to copy; see the files beside `src`.

@@ -1,4 +1,4 @@
-//! What the examples show is true: each asserts it, and these tests run them.
+//! Runs the examples. Each asserts that what it shows is true.
 
 use std::env::{self, consts::EXE_SUFFIX};
 use std::process::Command;
@@ -30,9 +30,9 @@ fn a_mail_in_doubt_is_sent_once_and_found_out() {
     assert!(shown.ends_with("2 keys, 2 mails.\n"), "{shown}");
 }
 
-/// Runs an example and returns what it printed. `cargo test`, `cargo nextest run` and `cargo xtask
-/// test` build the examples before the tests, next to the directory where the tests are; where only
-/// some targets are asked for, `cargo build --examples` does.
+/// Runs an example and returns its output. `cargo test`, `cargo nextest run` and `cargo xtask test` build the
+/// examples before the tests, next to the directory of the tests. If only some targets are built, run `cargo
+/// build --examples` first.
 fn run(example: &str) -> String {
     let own = env::current_exe().expect("a test has a file");
     let target = own.ancestors().nth(2).expect("tests are in target/*/deps");

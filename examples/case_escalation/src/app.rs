@@ -1,4 +1,4 @@
-//! The routes, and who is behind a request.
+//! The routes, and the officer behind a request.
 
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -16,27 +16,27 @@ use crate::escalate::{self, EscalateError, Escalation, Reason};
 use crate::notify::{self, Notice, Notifier, NotifyError, Receipt, Words};
 use crate::{document, page, problem, store, stub};
 
-/// What the routes work with.
+/// The state that the routes share.
 #[derive(Debug, Clone)]
 pub struct App {
     /// The database.
     pub pool: SqlitePool,
-    /// Who tells supervisors.
+    /// The service that tells supervisors.
     pub notifier: Notifier,
-    /// Commands end here although an officer has hung up.
+    /// Runs commands to their end even if an officer has hung up.
     pub detached: Detached,
 }
 
-/// Who asks.
+/// The officer who sent the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Officer(String);
 
-/// The service: commands, what is stored, the page, and the notifier's stand-in.
+/// Returns the service: commands, stored data, the page, and the notifier's stand-in.
 pub fn routes(app: App) -> Router {
     let commands = Router::new()
         .route("/cases/{case}/escalations", post(post_escalation))
         .route("/cases/{case}/notices", post(post_notice))
-        // On the routes and not around the router, which would ask a `PATCH` for a key before it says 405.
+        // On the routes and not around the router, which would ask a `PATCH` for a key before it answers 405.
         .route_layer(app.detached.clone())
         .route_layer(policy())
         .route_layer(from_fn(sign_in));
@@ -51,15 +51,15 @@ pub fn routes(app: App) -> Router {
         .merge(stub::routes())
 }
 
-/// The library's refusals are explained on the same page as the service's own.
+/// Returns the policy, which explains the library's refusals on the same page as the service's own.
 pub(crate) fn policy() -> HttpPolicy {
     HttpPolicy::new()
         .problem_types("/problems")
         .documentation("/problems")
 }
 
-/// Stands for authentication. The scope is the office and not the officer's session: a retry may come
-/// after a new sign-in.
+/// Stands in for authentication. The scope is the office and not the officer's session, because a retry may
+/// come after a new sign-in.
 async fn sign_in(mut request: Request, next: Next) -> Response {
     match Scope::new("district-9") {
         Ok(office) => {
@@ -94,7 +94,7 @@ pub(crate) async fn post_escalation(
     Body(reason): Body<Reason>,
 ) -> Result<impl IntoResponse, Replayable<EscalateError>> {
     let call = escalate::escalate(&app.pool, &key, &case, &officer, &reason);
-    // A refusal for good says that it is a replay, as an escalation does.
+    // A replayed refusal says that it is a replay, as a replayed escalation does.
     let done = call.replayable().await?;
     let location = format!("/cases/{}/escalations/{}", done.case, done.number);
     let location = [(header::LOCATION, location)];
@@ -126,7 +126,7 @@ pub(crate) async fn post_notice(
     Ok((StatusCode::CREATED, receipt.map(Json)))
 }
 
-/// Asks the notifier what became of notices of which nobody knows.
+/// Asks the notifier about the notices of unknown outcome.
 #[utoipa::path(
     post,
     path = "/notices/reconciliation",

@@ -1,4 +1,4 @@
-//! Requests in JSON, refused in the shape of all other refusals.
+//! Reads requests in JSON, and refuses them in the form of all other refusals.
 
 use axum::Json;
 use axum::extract::{FromRequest, Request};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::refusal;
 
-/// As axum's `Json`.
+/// Extracts a body as axum's `Json` does.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 

@@ -6,7 +6,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app;
 
-/// The service's policy edits the document as it edits the answers.
+/// Edits the document with the service's policy, as it edits the answers.
 struct Policy;
 
 impl Modify for Policy {
@@ -15,7 +15,7 @@ impl Modify for Policy {
     }
 }
 
-/// What clients may send and get.
+/// The document of the requests and answers.
 #[derive(Debug, OpenApi)]
 #[openapi(
     paths(app::post_escalation, app::post_notice, app::reconcile),

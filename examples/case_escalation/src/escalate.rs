@@ -10,31 +10,31 @@ use utoipa::ToSchema;
 
 use crate::problem::{internal, refusal};
 
-/// What an officer says of it.
+/// An officer's reason for it.
 #[derive(Debug, Serialize, Deserialize, ToSchema)] // compared on every retry
 pub struct Reason {
     /// The version of the case that the officer has read.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub version: i64,
-    /// Why it needs a supervisor.
+    /// The reason why it needs a supervisor.
     pub reason: String,
 }
 
 /// An escalation that has been made.
 #[derive(Debug, Serialize, Deserialize, ToSchema)] // recorded, and replayed
 pub struct Escalation {
-    /// Names it.
+    /// Its number.
     pub number: i64,
     /// The case.
     pub case: String,
-    /// The version of the case that it was made of.
+    /// The version of the case that was escalated.
     pub version: i64,
 }
 
-/// Why there is none.
+/// The reasons why there is none.
 #[derive(Debug, thiserror::Error, Failure)]
 pub enum EscalateError {
-    /// Somebody else was first. That stays so: it is recorded, and a retry hears it again.
+    /// Somebody else was first. This stays true: it is recorded, and a retry gets it again.
     #[error("version {version} of case {case} was escalated before, as number {number}")]
     #[failure(permanent)]
     AlreadyEscalated {
@@ -42,10 +42,10 @@ pub enum EscalateError {
         case: String,
         /// Its version.
         version: i64,
-        /// The escalation that there is.
+        /// The number of the existing escalation.
         number: i64,
     },
-    /// That may change, and nothing of the attempt is left: a retry looks again.
+    /// This may change, and the attempt left nothing behind: a retry looks again.
     #[error("there is no open case {case} at version {version}")]
     NotOpen {
         /// The case.
@@ -53,13 +53,13 @@ pub enum EscalateError {
         /// The version that the officer has read.
         version: i64,
     },
-    /// The database's.
+    /// An error of the database.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// The library's.
+    /// An error of the library.
     #[error(transparent)]
     Idempotency(#[from] idem_runtime::Error),
-    /// Recorded by another build of this service.
+    /// A failure recorded by another build of this service.
     #[error("{}", .0.message)]
     #[failure(replayed)]
     Recorded(StoredFailure),
@@ -96,7 +96,7 @@ pub async fn escalate(
     officer: &str,
     cmd: &Reason,
 ) -> Result<Escalation, EscalateError> {
-    // The constraint decides and not a look beforehand: two officers could look at the same time.
+    // The constraint decides, and not a look-up before it: two officers could look at the same time.
     let number: Option<i64> = sqlx::query_scalar(
         "INSERT INTO escalation (case_id, case_version, reason) VALUES (?, ?, ?)
          ON CONFLICT (case_id, case_version) DO NOTHING RETURNING number",
@@ -137,7 +137,7 @@ pub async fn escalate(
         .bind(officer)
         .execute(&mut **tx)
         .await?;
-    // Whoever delivers the outbox gives the receivers a key of the same descent.
+    // The sender of the outbox's messages gives the receivers a key that is derived from this one.
     let event = key
         .child("case-escalated")
         .map_err(idem_runtime::Error::from)?;

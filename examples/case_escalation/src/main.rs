@@ -1,7 +1,7 @@
-//! The service on a port of this machine: `cargo run -p case-escalation [database file]`.
+//! Runs the service on a port of this machine: `cargo run -p case-escalation [database file]`.
 //!
-//! `PORT` names another port than 3000. The database stays where it is: stop the service, start it
-//! again, and retries are still replayed.
+//! `PORT` names another port than 3000. The database file is kept: stop the service, start it again, and
+//! retries are still replayed.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     axum::serve(listener, routes(app))
         .with_graceful_shutdown(async { drop(ctrl_c().await) })
         .await?;
-    // Nobody waits for these any more, and each holds a key until it ends.
+    // Their callers are gone, and each holds a key until it ends.
     timeout(Duration::from_secs(30), detached.drain()).await?;
     timeout(Duration::from_secs(30), lease::drain()).await?;
     purging.await?;

@@ -1,4 +1,4 @@
-//! The notice to a supervisor: an effect of another service, under a lease.
+//! The notice to a supervisor: an effect in another service, under a lease.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -12,34 +12,34 @@ use utoipa::ToSchema;
 
 use crate::problem::{internal, refusal};
 
-/// What an officer writes.
+/// An officer's message.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Words {
     /// The supervisor's address.
     pub to: String,
-    /// What is said.
+    /// The message.
     pub text: String,
 }
 
 /// The request.
 #[derive(Debug, Serialize)] // compared on every retry, and kept in the record
 pub struct Notice {
-    /// The case it is about.
+    /// The case that it is about.
     pub case: String,
     /// The supervisor's address.
     pub to: String,
-    /// What is said.
+    /// The message.
     pub text: String,
 }
 
-/// What the notifier answers.
+/// The notifier's answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)] // recorded, and replayed
 pub struct Receipt {
     /// The notifier's name of the notice.
     pub notice: String,
 }
 
-/// The other service. It takes a notice under a key, and can be asked for the key later.
+/// The client of the other service, which accepts a notice under a key and can be asked for the key later.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     client: Client,
@@ -47,7 +47,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// The notifier at an origin, `http://host:port`.
+    /// Returns a notifier at an origin, `http://host:port`.
     pub fn at(origin: &str) -> Self {
         Self {
             client: Client::new(),
@@ -77,25 +77,26 @@ impl Notifier {
     }
 }
 
-/// Why there is no receipt.
+/// The reasons why there is no receipt.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// The notifier did not do as it was asked, or its answer is lost.
+    /// The notifier refused or failed, or its answer is lost.
     #[error("the notifier gave no receipt")]
     NoReceipt(#[from] reqwest::Error),
-    /// Not the JSON that was agreed on.
+    /// The answer is not the JSON that was agreed on.
     #[error("the notifier is not understood")]
     Unreadable(#[source] serde_json::Error),
-    /// The database's.
+    /// An error of the database.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// The library's.
+    /// An error of the library.
     #[error(transparent)]
     Idempotency(#[from] idem_runtime::Error),
 }
 
 impl NotifyError {
-    /// Whether the notice may be out all the same: not if nothing was sent, or the notifier refused it.
+    /// Returns whether the notice may have been sent all the same: not if the request was never sent, or if the
+    /// notifier refused it.
     fn leaves_doubt(&self) -> bool {
         match self {
             Self::NoReceipt(error) => {
@@ -121,7 +122,7 @@ impl IntoResponse for NotifyError {
     }
 }
 
-/// Tells a supervisor. No second notice is sent while nobody knows what became of the first.
+/// Tells a supervisor. No second notice is sent while nobody knows whether the first was.
 ///
 /// # Errors
 /// As the error's variants say.
@@ -145,10 +146,10 @@ pub async fn notify(
     receipt
 }
 
-/// Asks the notifier what became of the notices of which nobody knows, and writes it down: how many.
+/// Asks the notifier about the notices of unknown outcome, records its answers, and returns the number settled.
 ///
 /// # Errors
-/// As the error's variants say; what was settled before stays settled.
+/// As the error's variants say; outcomes that were settled before stay settled.
 pub async fn reconcile(pool: &SqlitePool, notifier: &Notifier) -> Result<usize, NotifyError> {
     let store = Store::<Value, Receipt>::new(Namespace::from_static("notices"));
     let unknown = {
@@ -158,7 +159,7 @@ pub async fn reconcile(pool: &SqlitePool, notifier: &Notifier) -> Result<usize, 
         records.list_unknown(100, None).await?
     };
     for unknown in &unknown {
-        // Without a connection, which others need meanwhile.
+        // No connection is held during the call: others need it meanwhile.
         let found = notifier.look_up(&unknown.external_key()).await?;
         let mut conn = pool.acquire().await?;
         let mut records = store.in_connection(&mut *conn);

@@ -3,12 +3,12 @@
 use axum::response::Html;
 use idem_axum::problems;
 
-/// Buttons, and what came of each, side by side.
+/// Returns the page: buttons, and the answer to each, side by side.
 pub(crate) async fn page() -> Html<&'static str> {
     Html(include_str!("page.html"))
 }
 
-/// The service's own refusals; the library brings the page of its own.
+/// The page of the service's own refusals; the library brings its own page.
 const OWN: &str = "
 ## already-escalated
 
@@ -27,12 +27,12 @@ Status 502. The notifier did not confirm. If it may have sent the notice, a retr
 The body is not the JSON that is asked for.
 ";
 
-/// What each `type` of a problem leads to.
+/// Returns the page to which each `type` of a problem leads.
 pub(crate) async fn problems() -> Html<String> {
     Html(html(problems::PAGE) + &html(OWN))
 }
 
-/// As much of Markdown as the pages have: headings, each an anchor, and paragraphs.
+/// Converts the Markdown that the pages use: headings, each an anchor, and paragraphs.
 fn html(markdown: &str) -> String {
     let escaped = markdown.replace('&', "&amp;").replace('<', "&lt;");
     let blocks = escaped.trim().split("\n\n").map(|block| {

@@ -1,4 +1,4 @@
-//! The database: the service's tables, beside the library's.
+//! The database: the service's tables and the library's.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,7 +7,7 @@ use idem_runtime::schema;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 
-/// A real service has migrations, and the library's table is one of them.
+/// The service's tables. A real service has migrations, and the library's table is one of them.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS case_file (
         id TEXT PRIMARY KEY, version INTEGER NOT NULL, state TEXT NOT NULL
@@ -26,7 +26,7 @@ const TABLES: &str = "
          VALUES ('481', 17, 'open'), ('482', 3, 'closed')
     ON CONFLICT DO NOTHING;";
 
-/// Opens the database in `file` and makes what it lacks.
+/// Opens the database in `file` and creates the tables that it lacks.
 ///
 /// # Errors
 /// The database's.
@@ -34,7 +34,7 @@ pub async fn open(file: &Path) -> Result<SqlitePool, Box<dyn Error>> {
     let options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
-        // Replays do not wait for the one writer.
+        // With a write-ahead log, replays do not wait for the one writer.
         .journal_mode(SqliteJournalMode::Wal);
     let pool = SqlitePool::connect_with(options).await?;
     let mut conn = pool.acquire().await?;
@@ -44,7 +44,7 @@ pub async fn open(file: &Path) -> Result<SqlitePool, Box<dyn Error>> {
     Ok(pool)
 }
 
-/// All that is stored, as JSON: a list of rows for each table.
+/// Returns all that is stored, as JSON: a list of rows for each table.
 pub(crate) async fn tables(pool: &SqlitePool) -> sqlx::Result<String> {
     sqlx::query_scalar(
         "SELECT json_object(

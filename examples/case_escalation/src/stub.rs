@@ -1,5 +1,5 @@
-//! A stand-in for the notifier, on routes of this program. It counts what it is asked under each key,
-//! and knows no key again: whatever arrives is sent.
+//! A stand-in for the notifier, on routes of this program. It counts the requests under each key, but does not
+//! recognise a key again: it sends every notice that arrives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

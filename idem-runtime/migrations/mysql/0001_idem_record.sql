@@ -1,37 +1,38 @@
--- The records of idem, one a key. MySQL 8.0.16 and later, MariaDB 10.6 and later.
+-- The records of idem, one per key. MySQL 8.0.16 and later, MariaDB 10.6 and later.
 --
--- Names are bytes (UTF-8), so that they are compared byte for byte on either server: no collation folds case or accents
--- or pads with spaces. Times are microseconds since 1970-01-01T00:00:00Z, whatever the time zone of server or session; a
--- lease expires at 9223372036854775807, which is never. Payloads are bytes with a codec number beside them.
+-- Names are bytes (UTF-8), so that either server compares them byte for byte: no collation folds case or
+-- accents or pads with spaces. Times are microseconds since 1970-01-01T00:00:00Z, independent of the time zone
+-- of server and session. A lease has the expiry 9223372036854775807, which is never. Payloads are bytes with a
+-- codec number beside them.
 
 CREATE TABLE idem_record (
     created_at          BIGINT          NOT NULL,
     expires_at          BIGINT          NOT NULL,
     locked_until        BIGINT,
-    -- The session whose transaction holds the key, while it does: CONNECTION_ID().
+    -- The session whose transaction holds the key, as long as it does: CONNECTION_ID().
     session_id          BIGINT UNSIGNED,
     attempt_id          BINARY(16)      NOT NULL,
     attempt             INT             NOT NULL CHECK (attempt > 0),
     status              SMALLINT        NOT NULL,
     fingerprint_version SMALLINT        NOT NULL,
     codec               SMALLINT        NOT NULL,
-    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    -- Of a lease, the policy for a lapse: 1 the outcome becomes unknown, 2 the body may run again.
     on_lapse            SMALLINT,
     namespace           VARBINARY(64)   NOT NULL CHECK (octet_length(namespace) > 0),
     scope               VARBINARY(1020) NOT NULL CHECK (char_length(convert(scope USING utf8mb4)) <= 255),
     `key`               VARBINARY(1020) NOT NULL CHECK (char_length(convert(`key` USING utf8mb4)) BETWEEN 1 AND 255),
     operation           VARBINARY(1020) NOT NULL CHECK (char_length(convert(operation USING utf8mb4)) <= 255),
     fingerprint         VARBINARY(32)   CHECK (octet_length(fingerprint) = 32),
-    -- Empty: it was too large to be kept, and only its hash is.
+    -- Empty if the request was too large to be kept. Then only its hash is kept.
     request             LONGBLOB,
     result              LONGBLOB,
     failure             LONGBLOB,
-    -- The arbiter. A unique index beside it would not do: `unique_checks = 0` may switch that off.
+    -- The arbiter. A unique index beside it would not do, because `unique_checks = 0` may switch that off.
     PRIMARY KEY (namespace, scope, `key`),
     KEY idem_record_expires_at (expires_at),
     KEY idem_record_locked_until (locked_until),
-    -- 0 a claim, seen by its own transaction only; 1 completed, 2 failed, 3 in progress, 4 unknown, 5 released. A claim
-    -- and a lease never expire: no purge may delete them.
+    -- 0 a claim, visible to its own transaction only; 1 completed, 2 failed, 3 in progress, 4 unknown, 5
+    -- released. A claim and a lease never expire: no purge may delete them.
     CONSTRAINT idem_record_status CHECK (
         CASE status
             WHEN 0 THEN session_id IS NOT NULL AND result IS NULL AND failure IS NULL AND locked_until IS NULL
@@ -48,7 +49,7 @@ CREATE TABLE idem_record (
     CONSTRAINT idem_record_operation CHECK (status = 0 OR octet_length(operation) > 0)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4;
 
--- For operators: the same records, readable. Times are UTC.
+-- For operators: the same records in readable form. Times are UTC.
 CREATE VIEW idem_record_readable AS
     SELECT convert(namespace USING utf8mb4) AS namespace,
            convert(scope USING utf8mb4) AS scope,

@@ -1,9 +1,10 @@
--- The records of idem, one a key. PostgreSQL 14 and later.
+-- The records of idem, one per key. PostgreSQL 14 and later.
 --
--- Fixed-width columns come first. Keys are compared byte for byte ("C"). Payloads are bytes with a codec number beside
--- them, never json or jsonb: those refuse U+0000 and rewrite numbers. Lengths are the types'. PostgreSQL reads a CHECK
--- anew for each INSERT, column by column, so there is one, and it is short. It does not say which columns belong to which
--- status: the library refuses to read a record whose columns do not fit its status.
+-- Fixed-width columns come first. Keys are compared byte for byte ("C"). Payloads are bytes with a codec number
+-- beside them, never json or jsonb, which refuse U+0000 and rewrite numbers. The types limit the lengths.
+-- PostgreSQL reads each CHECK anew for each INSERT, column by column, so there is only one, and it is short. It
+-- does not say which columns belong to which status: the library refuses to read a record whose columns do not
+-- fit its status.
 
 CREATE TABLE idem_record (
     created_at          timestamptz NOT NULL,
@@ -14,14 +15,14 @@ CREATE TABLE idem_record (
     status              smallint    NOT NULL,
     fingerprint_version smallint    NOT NULL,
     codec               smallint    NOT NULL,
-    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    -- Of a lease, the policy for a lapse: 1 the outcome becomes unknown, 2 the body may run again.
     on_lapse            smallint,
     namespace           varchar(64)  COLLATE "C" NOT NULL,
     scope               varchar(255) COLLATE "C" NOT NULL,
     key                 varchar(255) COLLATE "C" NOT NULL,
     operation           varchar(255) COLLATE "C" NOT NULL,
     fingerprint         bytea,
-    -- Empty: it was too large to be kept, and only its hash is.
+    -- Empty if the request was too large to be kept. Then only its hash is kept.
     request             bytea,
     result              bytea,
     failure             bytea,
@@ -35,7 +36,7 @@ CREATE INDEX idem_record_expires_at ON idem_record (expires_at);
 
 CREATE INDEX idem_record_locked_until ON idem_record (locked_until) WHERE status IN (3, 4);
 
--- For operators: the same records, readable.
+-- For operators: the same records in readable form.
 CREATE VIEW idem_record_readable AS
     SELECT namespace,
            scope,

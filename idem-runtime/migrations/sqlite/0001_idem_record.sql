@@ -1,7 +1,8 @@
--- The records of idem, one a key. SQLite 3.37 and later (STRICT tables).
+-- The records of idem, one per key. SQLite 3.37 and later (STRICT tables).
 --
--- Times are microseconds since 1970-01-01T00:00:00Z; a lease expires at 9223372036854775807, which is never. Payloads
--- are bytes with a codec number beside them. SQLite does not check lengths by itself, so the table does.
+-- Times are microseconds since 1970-01-01T00:00:00Z. A lease has the expiry 9223372036854775807, which is
+-- never. Payloads are bytes with a codec number beside them. SQLite does not check lengths by itself, so the
+-- table does.
 
 CREATE TABLE idem_record (
     created_at          INTEGER NOT NULL,
@@ -12,14 +13,14 @@ CREATE TABLE idem_record (
     status              INTEGER NOT NULL,
     fingerprint_version INTEGER NOT NULL,
     codec               INTEGER NOT NULL,
-    -- Of a lease: 1 a lapse leaves its outcome unknown, 2 it may be run again.
+    -- Of a lease, the policy for a lapse: 1 the outcome becomes unknown, 2 the body may run again.
     on_lapse            INTEGER,
     namespace           TEXT    NOT NULL CHECK (length(namespace) BETWEEN 1 AND 64),
     scope               TEXT    NOT NULL CHECK (length(scope) <= 255),
     key                 TEXT    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
     operation           TEXT    NOT NULL CHECK (length(operation) BETWEEN 1 AND 255),
     fingerprint         BLOB    CHECK (length(fingerprint) = 32),
-    -- Empty: it was too large to be kept, and only its hash is.
+    -- Empty if the request was too large to be kept. Then only its hash is kept.
     request             BLOB,
     result              BLOB,
     failure             BLOB,
@@ -42,7 +43,7 @@ CREATE INDEX idem_record_expires_at ON idem_record (expires_at);
 
 CREATE INDEX idem_record_locked_until ON idem_record (locked_until) WHERE status IN (3, 4);
 
--- For operators: the same records, readable.
+-- For operators: the same records in readable form.
 CREATE VIEW idem_record_readable AS
     SELECT namespace,
            scope,

@@ -1,4 +1,4 @@
-//! What the engine asks of a database beyond its connections: units of work.
+//! The units of work that the engine needs from a database beyond its connections.
 
 use std::fmt;
 use std::future::Future;
@@ -13,22 +13,22 @@ use super::session::{
 use crate::decision::Lookup;
 use crate::values::error::Error;
 
-/// A unit of work, and what claiming in it found.
+/// A unit of work, and the finding of the claim in it.
 pub(crate) type Opened<'c, DB> = (
     Transaction<'c, DB>,
     Result<FoundBy<<DB as Database>::Connection>, Error>,
 );
 
-/// What a pool of this database knows of its connections.
+/// The facts that a pool of this database knows of its connections.
 pub(crate) type PoolTraitsOf<DB> = <<DB as Database>::Connection as Session>::PoolTraits;
 
 /// Why a unit of work could not be opened.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum NotOpened<A> {
-    /// Another attempt is to be made, from here; what was begun is still to be ended.
+    /// The call tries again from here; the unit of work that was begun is still to be ended.
     Again(A),
-    /// It failed.
+    /// Opening failed.
     Failed(Error),
 }
 
@@ -38,16 +38,16 @@ impl<A> From<Error> for NotOpened<A> {
     }
 }
 
-/// What became of recording and committing.
+/// The outcome of recording and committing.
 #[doc(hidden)]
 pub enum FinishOutcome<'c, DB: Backend> {
     /// Both are done.
     Committed,
-    /// Another attempt's record stands in the way; to be rolled back.
+    /// Another attempt's record is there. The transaction is still to be rolled back.
     Conflict(Transaction<'c, DB>),
-    /// Refused, before COMMIT or by it; to be rolled back.
+    /// The record or COMMIT was refused. The transaction is still to be rolled back.
     Refused(Transaction<'c, DB>, Error),
-    /// COMMIT was sent; or the connection is of no further use.
+    /// COMMIT was sent, or the connection is of no further use.
     Failed(CommitError),
 }
 
@@ -58,12 +58,12 @@ pub enum FinishOutcome<'c, DB: Backend> {
     note = "turn on the feature of idem-runtime that is named after the database: `postgres`, `mysql` or `sqlite`"
 )]
 pub trait Backend: Database<Connection: Session> {
-    /// What an attempt to open a unit of work has learnt, for its next step or for the next attempt of the
-    /// same call.
+    /// The facts that an attempt to open a unit of work has learnt, for its next step or for the next attempt
+    /// of the same call.
     #[doc(hidden)]
     type Approach: fmt::Debug + Default + Send;
 
-    /// Returns what `pool` knows of its connections that they cannot tell themselves.
+    /// Returns the facts that `pool` knows of its connections and that they cannot tell themselves.
     ///
     /// # Errors
     /// [`Error::Schema`] if its connections do not share one database.
@@ -78,8 +78,8 @@ pub trait Backend: Database<Connection: Session> {
         false
     }
 
-    /// Looks the record up before any transaction, where beginning one would wait for other keys, or where
-    /// the last attempt has left that to this one. `None` if there is no need.
+    /// Looks the record up before any transaction, if beginning one would wait for other keys, or if the last
+    /// attempt has left the look-up to this one. Returns `None` if there is no need.
     #[doc(hidden)]
     fn look_up_before_begin(
         conn: &mut Self::Connection,
@@ -87,17 +87,16 @@ pub trait Backend: Database<Connection: Session> {
         approach: &mut Self::Approach,
     ) -> impl Future<Output = Result<Option<Lookup>, Error>> + Send;
 
-    /// Begins a unit of work and claims in it, with a look-up under the lock. The transaction is returned
-    /// even if claiming failed, for its owner to roll back.
+    /// Begins a unit of work and claims in it, with a look-up under the lock. Returns the transaction even if
+    /// claiming failed, for its owner to roll back.
     #[doc(hidden)]
     fn open<'c>(
         conn: &'c mut Self::Connection,
         request: &RequestOf<Self::Connection>,
     ) -> impl Future<Output = Result<Opened<'c, Self>, Error>> + Send;
 
-    /// Begins a unit of work to run a body in, and claims in it. If the look-up before it was decided, then
-    /// the decision was to run the body. With `may_discard` the body's writes may have to be rolled back
-    /// alone.
+    /// Begins a unit of work to run a body in, and claims in it. If an earlier look-up led to a decision, the
+    /// decision was to run the body. With `may_discard` the body's writes may have to be rolled back alone.
     #[doc(hidden)]
     fn open_to_run<'c>(
         conn: &'c mut Self::Connection,
@@ -125,22 +124,22 @@ pub trait Backend: Database<Connection: Session> {
         conn: &mut Self::Connection,
     ) -> impl Future<Output = Result<Transaction<'_, Self>, Error>> + Send;
 
-    /// Ends a transaction that a failed `open` left on the connection, or that was forgotten on one
+    /// Ends a transaction that a failed `open` left on the connection, or that was forgotten on a connection
     /// that may not be closed.
     #[doc(hidden)]
     fn clear(conn: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
-    /// Makes sure that there is a transaction to roll back after a body that may have ended it,
-    /// where the driver counts on one. Returns `false` if the connection no longer answers what it is
-    /// asked: then nothing more is to be sent on it.
+    /// Makes sure, after a body that may have ended its transaction, that there is one to roll back if the
+    /// driver counts on one. Returns `false` if the connection's answers are out of step: then nothing more is
+    /// to be sent on it.
     #[doc(hidden)]
     fn reopen(tx: &mut Transaction<'_, Self>) -> impl Future<Output = bool> + Send;
 
-    /// After a body that failed: whether it has ended its transaction by itself, so that what it wrote may
-    /// stand. `false` also where that cannot be told: an aborted transaction answers nothing.
+    /// Returns whether a failed body has ended its transaction by itself, so that its writes may stand. Returns
+    /// `false` also if that cannot be known: an aborted transaction answers nothing.
     ///
     /// # Errors
-    /// [`Error::StatementUnfinished`] if the connection no longer answers what it is asked.
+    /// [`Error::StatementUnfinished`] if the connection's answers are out of step.
     #[doc(hidden)]
     fn has_ended(
         tx: &mut Transaction<'_, Self>,
@@ -155,8 +154,8 @@ pub trait Backend: Database<Connection: Session> {
         }
     }
 
-    /// Before COMMIT without a record: that there is a transaction to commit, where COMMIT does not
-    /// say so itself.
+    /// Checks, before COMMIT without a record, that there is a transaction to commit, if COMMIT does not report
+    /// that itself.
     #[doc(hidden)]
     fn check_transaction(
         tx: &mut Transaction<'_, Self>,
@@ -181,12 +180,12 @@ pub trait Backend: Database<Connection: Session> {
         finish(tx, claim, record, body_writes)
     }
 
-    /// COMMIT of a unit of work begun by [`Backend::open`]. Where it is refused there is still a
-    /// transaction to roll back, as the driver counts on.
+    /// Commits a unit of work begun by [`Backend::open`]. If COMMIT is refused, there is still a transaction to
+    /// roll back, as the driver expects.
     #[doc(hidden)]
     fn end(tx: &mut Transaction<'_, Self>) -> impl Future<Output = Result<(), CommitError>> + Send;
 
-    /// As [`Backend::end`]; and rolls back where that is refused.
+    /// Commits as [`Backend::end`] does, and rolls back if that is refused.
     #[doc(hidden)]
     fn commit(
         mut tx: Transaction<'_, Self>,
@@ -195,15 +194,15 @@ pub trait Backend: Database<Connection: Session> {
             let ended = Self::end(&mut tx).await;
             if let Err(CommitError::RolledBack(_)) = ended {
                 Self::reopen(&mut tx).await;
-                // What cannot be rolled back by word is by the end of its session.
+                // If the ROLLBACK fails, the end of the session rolls back.
                 let _ = Self::roll_back(tx).await;
             }
             ended
         }
     }
 
-    /// After a body: whether the connection still answers what it is asked, and not what it was asked
-    /// before, where a driver can lose count.
+    /// Returns whether, after a body, the connection still answers the statement that was sent, and not an
+    /// earlier one. Drivers can lose count.
     #[doc(hidden)]
     fn is_in_sync(conn: &mut Self::Connection) -> impl Future<Output = bool> + Send {
         let _ = conn;
@@ -217,7 +216,7 @@ pub trait Backend: Database<Connection: Session> {
         async {}
     }
 
-    /// ROLLBACK of a unit of work begun by [`Backend::open`] or [`Backend::open_plain`], or to the
+    /// Rolls back a unit of work begun by [`Backend::open`] or [`Backend::open_plain`], or rolls back to the
     /// savepoint of one that was joined.
     #[doc(hidden)]
     fn roll_back(
@@ -226,7 +225,7 @@ pub trait Backend: Database<Connection: Session> {
         tx.rollback()
     }
 
-    /// One batch of a purge, in a transaction of its own; `None` if another node has the lead.
+    /// Deletes one batch of a purge in its own transaction. Returns `None` if another node has the lead.
     #[doc(hidden)]
     fn sweep(
         conn: &mut Self::Connection,
@@ -235,24 +234,24 @@ pub trait Backend: Database<Connection: Session> {
         limit: u32,
     ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 
-    /// Whether to try again shortly, because the database itself does not wait where it could.
+    /// Returns whether to try again shortly, because the database itself does not wait although it could.
     #[doc(hidden)]
     fn is_momentary(error: &Error) -> bool;
 
-    /// Whether a refused record may have met another attempt's, though the error does not name the record's
-    /// table.
+    /// Returns whether a refused record may have met another attempt's, though the error does not name the
+    /// record's table.
     #[doc(hidden)]
     fn may_be_conflict(error: &Error) -> bool {
         let _ = error;
         false
     }
 
-    /// An error of a statement, mapped by its code.
+    /// Maps an error of a statement by its code.
     #[doc(hidden)]
     fn map_error(error: sqlx::Error) -> Error;
 }
 
-/// Writes the record as the last statement, after taking back the body's writes if `body_writes`.
+/// Writes the record as the last statement, after rolling back the body's writes if `body_writes` says so.
 pub(crate) async fn write<S: Session>(
     conn: &mut S,
     claim: &ClaimOf<S>,
@@ -263,7 +262,7 @@ pub(crate) async fn write<S: Session>(
     conn.write(claim, record).await
 }
 
-/// Record and COMMIT, one after the other.
+/// Writes the record, and then commits.
 pub(super) async fn finish<'c, DB: Backend>(
     mut tx: Transaction<'c, DB>,
     claim: &ClaimOf<DB::Connection>,

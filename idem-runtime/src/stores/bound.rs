@@ -25,16 +25,16 @@ pub struct Bound<'s, S, Req, Res> {
     pub(super) conn: &'s mut S,
 }
 
-/// The right to record one result, good only in the transaction that made it. Ended by exactly one
+/// The right to record one result, valid only in the transaction that made it. A claim is ended by exactly one
 /// of [`commit`](Bound::commit), [`fail_permanent`](Bound::fail_permanent) and
 /// [`fail_transient`](Bound::fail_transient), or by rolling its transaction back.
 ///
-/// Several claims of one transaction are ended last first, as calls return. On SQLite the ownership check
-/// of each is a savepoint and savepoints nest: a claim ended before one made after it ends that one
-/// too, which then answers [`Error::TransactionEnded`].
+/// Several claims of one transaction are ended last first, as calls return. On SQLite the ownership check of
+/// each is a savepoint, and savepoints nest: a claim that is ended before a later one ends that one too, which
+/// then answers [`Error::TransactionEnded`].
 ///
-/// After a rollback let go of it: a claim is worth nothing then, and on SQLite, which has no lock to
-/// ask, its key is in flight for this process for as long as it is kept.
+/// After a rollback, drop the claim: it is worth nothing then. On SQLite, which has no lock to ask, its key is
+/// in flight for this process for as long as the claim is kept.
 #[must_use = "end the claim with commit, fail_permanent or fail_transient, or roll its transaction back"]
 pub struct StoreClaim<S: Session> {
     held: ClaimOf<S>,
@@ -46,7 +46,7 @@ pub struct StoreClaim<S: Session> {
 }
 
 impl<S: Session> fmt::Debug for StoreClaim<S> {
-    /// Names the attempt; neither the key nor the request.
+    /// Shows the attempt, and neither the key nor the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreClaim")
             .field("attempt_id", &self.held.request.attempt_id)
@@ -56,7 +56,7 @@ impl<S: Session> fmt::Debug for StoreClaim<S> {
 }
 
 impl<S: Session> StoreClaim<S> {
-    /// Names this attempt; the record will carry it.
+    /// Returns the attempt's id, which the record will carry.
     pub fn attempt_id(&self) -> AttemptId {
         self.held.request.attempt_id
     }
@@ -66,8 +66,8 @@ impl<Req, Res> Store<Req, Res> {
     /// Binds to a connection that has an open transaction, as its driver knows it.
     ///
     /// # Errors
-    /// [`Error::NotInTransaction`] if it has none. One begun by hand (`BEGIN` as a statement) is
-    /// not known to the driver: that is [`in_connection`](Self::in_connection)'s.
+    /// [`Error::NotInTransaction`] if it has none. The driver does not know a transaction that was begun by
+    /// hand (`BEGIN` as a statement): use [`in_connection`](Self::in_connection) for that.
     pub fn in_transaction<'s, S: Session>(
         &'s self,
         conn: &'s mut S,
@@ -79,8 +79,8 @@ impl<Req, Res> Store<Req, Res> {
         }
     }
 
-    /// Binds to any connection. The caller answers for its transaction: without one, replays are
-    /// answered and a fresh key is [`Error::NotInTransaction`].
+    /// Binds to any connection. The caller is responsible for its transaction: without one, replays are
+    /// answered and a fresh key is refused with [`Error::NotInTransaction`].
     pub fn in_connection<'s, S: Session>(&'s self, conn: &'s mut S) -> Bound<'s, S, Req, Res> {
         Bound::new(self, conn)
     }
@@ -91,15 +91,14 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         Self { store, conn }
     }
 
-    /// Asks whose turn it is. `operation` is the handler's stable name: a key used on another is a
-    /// mismatch.
+    /// Claims the key, or returns the outcome of an earlier attempt. `operation` is the handler's stable name:
+    /// a key that was used with another operation is a mismatch.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::Invalid`] for a request that
-    /// cannot be compared, or an operation that is blank, longer than 255 characters, or has
-    /// control characters; [`Error::IncompatibleState`] for a recorded result that is no `Res`;
-    /// [`Error::NestedSameKey`] if this very transaction holds the claim;
-    /// [`Error::NotInTransaction`] for a fresh key outside a transaction;
+    /// [`Error::ScopeMissing`] for a key without a scope; [`Error::Invalid`] for a request that cannot be
+    /// compared, or an operation that is blank, longer than 255 characters, or has control characters;
+    /// [`Error::IncompatibleState`] for a recorded result that is no `Res`; [`Error::NestedSameKey`] if this
+    /// very transaction holds the claim; [`Error::NotInTransaction`] for a fresh key outside a transaction;
     /// [`Error::OutcomeUnknown`]; and the database's.
     pub async fn begin(
         &mut self,
@@ -159,16 +158,15 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         }
     }
 
-    /// Records the result, and returns it as it is recorded. It stands once the caller commits.
+    /// Records the result, and returns it as it is recorded. It is final once the caller commits.
     ///
-    /// Answer with what this returns: it is what every retry gets. JSON forgets some things without
-    /// a trace, `Some(())` of an `Option<()>` or a field under `#[serde(skip)]`.
+    /// Answer with the returned result: every retry gets the same. JSON loses some things silently, such as
+    /// `Some(())` of an `Option<()>` or a field under `#[serde(skip)]`.
     ///
     /// # Errors
-    /// [`Error::TransactionEnded`] if the transaction that claimed is over;
-    /// [`Error::TransactionAborted`] if a statement in it had failed;
-    /// [`Error::FreshTransactionNeeded`] if another attempt has won; [`Error::NotStorable`]; and the
-    /// database's. After an error, roll the transaction back.
+    /// [`Error::TransactionEnded`] if the transaction that claimed is over; [`Error::TransactionAborted`] if a
+    /// statement in it had failed; [`Error::FreshTransactionNeeded`] if another attempt has won;
+    /// [`Error::NotStorable`]; and the database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim<S>, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
@@ -178,8 +176,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         Ok(recorded)
     }
 
-    /// Records a permanent failure, to be replayed. The caller answers for its own writes: they
-    /// stand if it commits.
+    /// Records a permanent failure, to be replayed. The caller is responsible for its own writes: they are kept
+    /// if it commits.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -192,11 +190,11 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         self.record(claim, Status::Failed, &bytes).await
     }
 
-    /// Gives the claim back: nothing is recorded, and the key is fresh for whoever asks next.
+    /// Gives the claim back: nothing is recorded, and the key is fresh for the next caller.
     ///
     /// # Errors
-    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer
-    /// good; the claim is gone all the same.
+    /// [`Error::TransactionEnded`] or [`Error::TransactionAborted`] if the transaction is no longer good; the
+    /// claim is gone all the same.
     pub async fn fail_transient(&mut self, claim: StoreClaim<S>) -> Result<(), Error> {
         let claim_request = claim.held.request.clone();
         let released = self.conn.release(claim.held).await;
@@ -206,14 +204,13 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// Reads a record, expired or not, for operators and status pages.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; [`Error::UnknownState`]; and the
-    /// database's.
+    /// [`Error::ScopeMissing`] for a key without a scope; [`Error::UnknownState`]; and the database's.
     pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
         let claim_request = ClaimRequest::new(self.store.table.clone(), self.identity(key, "get")?);
         Ok(self.conn.look_up(&claim_request).await?.lookup.record)
     }
 
-    /// Deletes up to `limit` expired records of the table, of every namespace; returns how many.
+    /// Deletes up to `limit` expired records of the table, of every namespace, and returns the number deleted.
     ///
     /// # Errors
     /// The database's.
@@ -272,7 +269,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         }
     }
 
-    /// A claim whose transaction the caller ended without it is given up, whatever it left.
+    /// Gives up a claim whose transaction the caller ended without it, with any row that the claim left.
     async fn or_withdraw<T>(
         &mut self,
         claim_request: &RequestOf<S>,
@@ -285,7 +282,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     }
 }
 
-/// The outcome of a decision that runs nothing.
+/// Returns the outcome of a decision that runs nothing.
 pub(super) fn answered<C, Req, Res>(decision: Decision) -> Result<Outcome<C, Req, Res>, Error>
 where
     Req: DeserializeOwned,
@@ -302,7 +299,7 @@ where
         Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
         Decision::Refuse(error) => Err(error),
         Decision::Lapse(record) => Err(unknown(&record)),
-        // Whoever asked did not act on it: the key is not free for anybody else meanwhile.
+        // The caller did not act on the decision: the key is not free for any other caller meanwhile.
         Decision::Run { .. } | Decision::TakeOver { .. } | Decision::AlreadyHeld { .. } => {
             Ok(Outcome::InFlight {
                 retry_after: DEFAULT_RETRY_AFTER,

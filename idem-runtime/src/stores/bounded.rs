@@ -1,14 +1,14 @@
-//! What a process remembers to be quick, never more than a fixed number of things.
+//! A process's memory for speed, bounded to a fixed number of entries.
 //!
-//! Whatever is forgotten is asked again: nothing here decides an answer.
+//! A forgotten entry is asked for again: nothing here decides an answer.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// How many things are remembered of one kind: 1,024.
+/// The number of entries remembered of one kind: 1,024.
 const CAPACITY: usize = 1024;
 
-/// The values remembered, each under its key, the one used last in front.
+/// The values remembered, each under its key, the most recently used first.
 #[derive(Debug)]
 pub(super) struct Bounded<K, V> {
     entries: Mutex<VecDeque<(K, V)>>,
@@ -31,7 +31,7 @@ impl<K: PartialEq, V: Clone> Bounded<K, V> {
         Some(value)
     }
 
-    /// Remembers a value, and forgets the one that was used longest ago if there are too many.
+    /// Remembers a value. If there are too many, forgets the least recently used one.
     pub(super) fn insert(&self, key: K, value: V) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|(other, _)| *other != key);

@@ -1,6 +1,6 @@
-//! What an attempt asks for, what it finds, and what it holds while its body runs.
+//! The request of an attempt, its finding, and the claim that it holds while its body runs.
 //!
-//! A database adds what it alone knows: `P` of a pool, `C` of a claim ([`Session::PoolTraits`] and
+//! Each database adds its own facts: `P` of a pool, `C` of a claim ([`Session::PoolTraits`] and
 //! [`Session::Claim`](super::Session::Claim)).
 //!
 //! [`Session::PoolTraits`]: super::Session::PoolTraits
@@ -11,14 +11,14 @@ use crate::decision::Lookup;
 use crate::values::identity::{Identity, LockKey};
 use crate::values::record::AttemptId;
 
-/// The request of one attempt to the store: which identity, in which table, by whom.
+/// The request of one attempt to the store: the identity, the table and the attempt.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest<P> {
     pub(crate) table: Cow<'static, str>,
     pub(crate) identity: Identity,
     pub(crate) lock_key: LockKey,
     pub(crate) attempt_id: AttemptId,
-    /// What only the pool of the connection knows; the default for a connection of the caller's.
+    /// Facts that only the pool of the connection knows; the default for a connection of the caller's.
     pub(crate) pool_traits: P,
 }
 
@@ -68,7 +68,7 @@ impl<P> ClaimRequest<P> {
     }
 }
 
-/// What an attempt holds while its body runs.
+/// The claim that an attempt holds while its body runs.
 #[derive(Debug)]
 pub struct HeldClaim<P, C> {
     pub(crate) request: ClaimRequest<P>,
@@ -76,11 +76,11 @@ pub struct HeldClaim<P, C> {
     pub(crate) snapshot: bool,
     /// Whether the table is known to be fit to arbitrate.
     pub(crate) verified: bool,
-    /// What the database keeps of a claim besides.
+    /// The dialect's part of the claim.
     pub(crate) dialect: C,
 }
 
-/// What a claim found, and what it holds if the decision is to run the body.
+/// The finding of a claim, and the claim itself if the decision is to run the body.
 #[derive(Debug)]
 pub struct Found<P, C> {
     pub(crate) lookup: Lookup,

@@ -1,8 +1,8 @@
-//! What lease mode asks of a connection beyond [`Session`]: writes that stand by themselves.
+//! The operations that lease mode needs from a connection beyond [`Session`]: writes that commit by themselves.
 //!
-//! Each method is one short transaction of its own, durable before it answers, and every write after
-//! the claim is one conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its
-//! own `lease` file; one that has none offers no lease mode.
+//! Each method is one short transaction, durable before it answers. Every write after the claim is one
+//! conditional UPDATE whose condition is [`Change`]'s. A dialect keeps them in its `lease` file; a dialect
+//! without that file offers no lease mode.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -33,42 +33,42 @@ impl<DB: Backend<Connection: LeaseSession>> LeaseBackend for DB {}
 /// A connection on which leases can be kept. Sealed; implemented by the drivers' connections.
 #[doc(hidden)]
 pub trait LeaseSession: Session {
-    /// Claims: lock, look, decide, write, in one durable transaction. Refused inside another.
+    /// Claims in one durable transaction: lock, look-up, decision, write. Refused inside another transaction.
     fn acquire(
         &mut self,
         request: &RequestOf<Self>,
         lease_request: &LeaseRequest<'_>,
     ) -> impl Future<Output = Result<Leased, CommitError>> + Send;
 
-    /// One conditional UPDATE in a durable transaction: whether it found the record as its condition
-    /// wants it. Refused inside another transaction.
+    /// Makes one conditional UPDATE in a durable transaction, and returns whether a record met its condition.
+    /// Refused inside another transaction.
     fn update(
         &mut self,
         request: &RequestOf<Self>,
         write: &Write<'_>,
     ) -> impl Future<Output = Result<bool, CommitError>> + Send;
 
-    /// Extends the leases of one table that are due, in one durable transaction, and waits for nobody's
-    /// lock. Refused inside another transaction.
+    /// Extends the due leases of one table in one durable transaction, without waiting for any lock. Refused
+    /// inside another transaction.
     fn extend(
         &mut self,
         table: &str,
         due: &[Due<'_>],
     ) -> impl Future<Output = Result<Extended, CommitError>> + Send;
 
-    /// Makes of lapsed leases of one operation what its policy says; returns of how many.
+    /// Changes lapsed leases of one operation as their policy says, and returns the number changed.
     fn lapse(
         &mut self,
         overdue: &Overdue<'_>,
     ) -> impl Future<Output = Result<u64, CommitError>> + Send;
 
-    /// Records of unknown outcome, oldest lapse first.
+    /// Returns records of unknown outcome, oldest lapse first.
     fn unknown(
         &mut self,
         page: &Page<'_>,
     ) -> impl Future<Output = Result<Vec<UnknownRecord>, Error>> + Send;
 
-    /// How many records of unknown outcome a namespace has.
+    /// Counts a namespace's records of unknown outcome.
     fn count_unknown(
         &mut self,
         table: &str,
@@ -76,10 +76,10 @@ pub trait LeaseSession: Session {
     ) -> impl Future<Output = Result<u64, Error>> + Send;
 }
 
-/// The two statements of a claim, inside its transaction; whether each found what it wants.
+/// The two statements of a claim, inside its transaction. Each returns whether it changed a row.
 pub(super) trait LeaseStatements: Session {
-    /// Writes a record in progress: one more, or in the place of the one that `record` replaces, if
-    /// that still stands there and is reclaimable, or (taking over) lapsed.
+    /// Writes a record in progress: inserts it, or replaces the one that `record` names, if that is still there
+    /// and is reclaimable, or (taking over) lapsed.
     fn upsert(
         &mut self,
         request: &RequestOf<Self>,
@@ -88,7 +88,7 @@ pub(super) trait LeaseStatements: Session {
         lease: Lease,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 
-    /// The conditional UPDATE.
+    /// Makes the conditional UPDATE.
     fn update_row(
         &mut self,
         request: &RequestOf<Self>,
@@ -96,8 +96,8 @@ pub(super) trait LeaseStatements: Session {
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 }
 
-/// From what was seen under the lock to what is to be committed: `true` beside the answer where
-/// something was written.
+/// Decides by the look-up under the lock, and writes. Returns `true` beside the answer if something was
+/// written.
 pub(super) async fn decided<S: LeaseStatements>(
     conn: &mut S,
     found: FoundBy<S>,
@@ -131,7 +131,7 @@ pub(super) async fn decided<S: LeaseStatements>(
     })
 }
 
-/// What a lease is asked for with.
+/// The request for a lease.
 #[derive(Clone, Copy)]
 pub struct LeaseRequest<'a> {
     pub(crate) input: DecideInput<'a>,
@@ -149,36 +149,36 @@ impl fmt::Debug for LeaseRequest<'_> {
     }
 }
 
-/// What came of asking for a lease.
+/// The outcome of a request for a lease.
 #[derive(Debug)]
 pub enum Leased {
-    /// It is this attempt's, the `attempt`th of its key, and that is durable.
+    /// The lease is this attempt's, the `attempt`th of its key, and durable.
     Taken { attempt: i32 },
-    /// Something else is the answer; a lapse that was made unknown is so durably.
+    /// The decision is another answer. If it made a lapsed lease unknown, that is durable.
     Decided(Decision),
-    /// Another attempt was quicker between look and write: look again.
+    /// Another attempt was quicker between look-up and write: look up again.
     Conflict {
         /// Whether a record was seen before the write.
         found_record: bool,
     },
 }
 
-/// What a claim is to write.
+/// The write that a claim is to make.
 #[derive(Debug)]
 pub(crate) enum Plan<'a> {
-    /// A record in progress, in the place of none or of a reclaimable or lapsed one.
+    /// Write a record in progress, as a new one or in place of a reclaimable or lapsed one.
     Write {
         record: NewRecord<'a>,
         take_over: bool,
     },
-    /// The lapsed record is unknown from now on.
+    /// Mark the lapsed record as unknown.
     Lapse(Box<Record>),
-    /// Nothing.
+    /// Write nothing.
     Answer(Leased),
 }
 
 impl<'a> LeaseRequest<'a> {
-    /// The question of one attempt.
+    /// Returns this request for one attempt.
     pub(crate) fn for_attempt(mut self, attempt_id: AttemptId) -> Self {
         self.input.lease_holder = Some(LeaseHolder {
             attempt_id,
@@ -187,7 +187,7 @@ impl<'a> LeaseRequest<'a> {
         self
     }
 
-    /// What the sighting means for the claim.
+    /// Returns the write that a look-up leads to.
     pub(crate) fn plan(&self, lookup: Lookup) -> Plan<'a> {
         match decide(lookup, self.input) {
             Decision::Run { replaces, attempt } => Plan::Write {
@@ -223,11 +223,11 @@ impl<'a> LeaseRequest<'a> {
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
     pub(crate) change: Change,
-    /// The attempt that must stand in the record.
+    /// The attempt that the record must carry.
     pub(crate) expected: AttemptId,
-    /// The attempt that stands there afterwards: another one fences the one before off.
+    /// The attempt that the record carries afterwards. A different one fences the earlier attempt off.
     pub(crate) becomes: AttemptId,
-    /// Microseconds: of the lease for a heartbeat, else of the retention.
+    /// Microseconds: of the lease for a heartbeat, otherwise of the retention.
     pub(crate) lasts: i64,
     pub(crate) result: Option<&'a [u8]>,
     pub(crate) failure: Option<&'a [u8]>,
@@ -243,7 +243,7 @@ impl fmt::Debug for Write<'_> {
 }
 
 impl Write<'_> {
-    /// A write of the attempt that the record carries.
+    /// Returns a write of the attempt that the record carries.
     pub(crate) fn own(change: Change, attempt_id: AttemptId, lasts: i64) -> Self {
         Self {
             change,
@@ -255,8 +255,8 @@ impl Write<'_> {
         }
     }
 
-    /// Whether it has been made: the record is what it makes, payload and all. Another end of the
-    /// same attempt is another write.
+    /// Returns whether this write has been made: the record has its result, payload included. A different end
+    /// of the same attempt is a different write.
     pub(crate) fn stands_in(&self, record: &Record) -> bool {
         record.attempt_id == self.becomes
             && record.status == self.change.to()
@@ -265,7 +265,7 @@ impl Write<'_> {
     }
 }
 
-/// Refuses a connection inside a transaction: whoever ends it could take the lease back.
+/// Refuses a connection inside a transaction, because its end could roll the lease back.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn check_outside<S: Session>(conn: &S) -> Result<(), CommitError> {
     if conn.has_transaction() {
@@ -302,9 +302,9 @@ pub struct Overdue<'a> {
     pub(crate) table: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) operation: &'a str,
-    /// Of what is released, in microseconds.
+    /// The retention of a released record, in microseconds.
     pub(crate) retention: i64,
-    /// What is released carries it.
+    /// The attempt that a released record carries.
     pub(crate) becomes: AttemptId,
     pub(crate) limit: u32,
 }
@@ -314,21 +314,21 @@ pub struct Overdue<'a> {
 pub struct Due<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) attempt_id: AttemptId,
-    /// Microseconds from the statement on.
+    /// Microseconds, counted from the statement.
     pub(crate) lasts: i64,
 }
 
-/// What came of extending leases. One that is in neither list is no longer its attempt's.
+/// The outcome of extending leases. A lease in neither list no longer belongs to its attempt.
 #[derive(Debug, Default)]
 pub struct Extended {
-    /// Those that last their whole length again.
+    /// The leases that last their whole length again.
     pub(crate) extended: HashSet<AttemptId>,
-    /// Those whose record another transaction had locked, and that still are their attempts'.
+    /// The leases whose record another transaction had locked, and that still belong to their attempts.
     pub(crate) locked: HashSet<AttemptId>,
 }
 
 impl Extended {
-    /// Those that were due and were not extended.
+    /// Returns the leases that were due and were not extended.
     #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(super) fn missing<'d>(&self, due: &[Due<'d>]) -> Vec<Due<'d>> {
         let missing = due.iter().copied();
@@ -338,13 +338,13 @@ impl Extended {
     }
 }
 
-/// Which records of unknown outcome to list.
+/// Selects the records of unknown outcome to list.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     pub(crate) table: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) limit: u32,
-    /// `locked_until`, scope and key of the last one seen.
+    /// `locked_until`, scope and key of the last record on the page before.
     pub(crate) after: Option<(Timestamp, &'a str, &'a str)>,
 }
 
@@ -355,7 +355,7 @@ impl fmt::Debug for Page<'_> {
     }
 }
 
-/// One of them, with what it is found by.
+/// A record of unknown outcome, with its scope and key.
 pub struct UnknownRecord {
     pub(crate) scope: String,
     pub(crate) key: String,

@@ -1,6 +1,6 @@
-//! The statements of lease mode, as far as every database has them in common.
+//! The statements of lease mode, as far as all databases share them.
 //!
-//! A dialect says how it writes values and times ([`LeaseDialect`], [`LeaseValues`]); the columns, the
+//! A dialect supplies the form of values and times ([`LeaseDialect`], [`LeaseValues`]); the columns, the
 //! assignments and the conditions are here.
 
 use super::session::Purgeable;
@@ -9,7 +9,7 @@ use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::policy::OnLapse;
 use crate::values::record::{CODEC_JSON, Status};
 
-/// How a dialect writes what all of these statements have.
+/// The dialect's spelling of the parts that all of these statements have.
 pub(super) struct LeaseDialect {
     /// The start of an INSERT into a table.
     pub(super) insert: &'static str,
@@ -21,9 +21,9 @@ pub(super) struct LeaseDialect {
     pub(super) now: &'static str,
     /// The time at which nothing expires.
     pub(super) never: &'static str,
-    /// One microsecond, as a factor behind a number; empty where times are numbers.
+    /// One microsecond, as a factor after a number; empty if times are numbers.
     pub(super) microsecond: &'static str,
-    /// A source of one row for an UPDATE of which two columns get the same moment, and that moment.
+    /// A source of one row, for an UPDATE that sets two columns to the same moment, and that moment.
     pub(super) clock: (&'static str, &'static str),
 }
 
@@ -55,7 +55,7 @@ impl LeaseDialect {
         format!("{from} + {micros}{}", self.microsecond)
     }
 
-    /// Inserts the record of a key that has none. The primary key arbitrates. `rows` is what follows the
+    /// Inserts the record of a key that has none. The primary key arbitrates. `rows` is the text around the
     /// values: empty, or a condition.
     pub(super) fn insert(
         &self,
@@ -93,8 +93,8 @@ impl LeaseDialect {
         )
     }
 
-    /// Puts the record in the place of the one that `is_replaced` finds, if that is still reclaimable, or
-    /// (taking over) lapsed. `also` are assignments of the dialect's own.
+    /// Replaces the record that `is_replaced` finds, if that is still reclaimable, or (taking over) lapsed.
+    /// `also` are the dialect's own assignments.
     pub(super) fn replace(
         &self,
         table: &str,
@@ -132,7 +132,7 @@ impl LeaseDialect {
         )
     }
 
-    /// Makes a change of the record that `is_it` finds, if its attempt and its status are the expected ones.
+    /// Changes the record that `is_it` finds, if its attempt and its status are the expected ones.
     pub(super) fn change(
         &self,
         table: &str,
@@ -193,7 +193,7 @@ pub(super) fn reclaimable(now: &str) -> String {
     reclaimable_of("", now)
 }
 
-/// The same of the columns of `row` (`"r."`).
+/// Returns the same condition on the columns of `row` (`"r."`).
 pub(super) fn reclaimable_of(row: &str, now: &str) -> String {
     let released = Status::Released.code();
     let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
@@ -214,9 +214,8 @@ pub(super) fn purgeable(purgeable: Purgeable) -> (String, &'static str, i64) {
     }
 }
 
-/// Returns the assignments to a lapsed lease, by the policy under which it was claimed. A released record
-/// gets another attempt's id, so that its owner, who may still ask for the answer to its claim, is fenced
-/// off.
+/// Returns the assignments to a lapsed lease, by the policy under which it was claimed. A released record gets
+/// another attempt's id. This fences its owner off, who may still ask for the answer to its claim.
 pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
     let retries = format!("on_lapse = {}", OnLapse::Retry.code());
     format!(
@@ -229,7 +228,7 @@ pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
     )
 }
 
-/// Returns the condition of a change on status and lapse. The identity and the attempt stand beside it.
+/// Returns the condition of a change on status and lapse; the identity and the attempt are checked beside it.
 /// `now` is the dialect's clock.
 pub(super) fn condition(change: Change, now: &str) -> String {
     let from: Vec<_> = change

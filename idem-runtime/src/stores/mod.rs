@@ -1,5 +1,4 @@
-//! Where records are kept: one protocol, a dialect for each database, and the store without the
-//! engine.
+//! The stores of the records: one protocol, a dialect for each database, and the store without the engine.
 
 mod backend;
 mod bound;

@@ -1,10 +1,10 @@
-//! Reconciliation: finding unknown outcomes, and settling them.
+//! Reconciliation: finds unknown outcomes, and settles them.
 //!
-//! An outcome is unknown where a lease lapsed, or a body panicked, under
-//! [`OnLapse::Unknown`](crate::values::policy::OnLapse::Unknown), where the attempt itself said so, or where what it
-//! came to could not be recorded. The record keeps the request (up to a limit), and the external key that the attempt gave its provider: with either,
-//! somebody asks the provider what happened, and settles the record by one compare-and-swap. From
-//! then on the attempt that was late is fenced off.
+//! An outcome is unknown if a lease lapsed or a body panicked under
+//! [`OnLapse::Unknown`](crate::values::policy::OnLapse::Unknown), if the attempt itself said so, or if the
+//! result of the attempt could not be recorded. The record keeps the request (up to a limit), and the external
+//! key that the attempt gave its provider. With either, somebody asks the provider what happened, and settles
+//! the record by one compare-and-swap. From then on the late attempt is fenced off.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::payload::{decode_request, encode};
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
-/// A key whose outcome is unknown, as it was seen. Settling it succeeds only if it still stands so.
+/// A key whose outcome is unknown, as it was read. It can be settled only if its record is still the same.
 #[derive(Debug, Clone)]
 pub struct Unknown {
     claim_request: ClaimRequest<()>,
@@ -40,64 +40,64 @@ impl Unknown {
         }
     }
 
-    /// The key, with its scope.
+    /// Returns the key, with its scope.
     pub fn key(&self) -> IdempotencyKey {
         let identity = &self.claim_request.identity;
         identity.key().clone().scoped(identity.scope().clone())
     }
 
-    /// The operation that the attempt was at.
+    /// Returns the operation that the attempt ran.
     pub fn operation(&self) -> &str {
         &self.record.operation
     }
 
-    /// The attempt, as [`Error::OutcomeUnknown`] names it.
+    /// Returns the attempt's id, as [`Error::OutcomeUnknown`] names it.
     pub fn attempt_id(&self) -> AttemptId {
         self.record.attempt_id
     }
 
-    /// Which attempt of the key it was, from 1.
+    /// Returns the number of the attempt among those of the key, from 1.
     pub fn number(&self) -> i32 {
         self.record.attempt
     }
 
-    /// What the attempt gave its provider; see
+    /// Returns the key that the attempt gave its provider; see
     /// [`Attempt::external_key`](crate::Attempt::external_key).
     pub fn external_key(&self) -> String {
         self.claim_request.identity.external_key("")
     }
 
-    /// As [`external_key`](Self::external_key), for one of several steps; see
+    /// Returns the [`external_key`](Self::external_key) of one of several steps; see
     /// [`Attempt::external_key_for`](crate::Attempt::external_key_for).
     pub fn external_key_for(&self, step: &str) -> String {
         self.claim_request.identity.external_key(step)
     }
 
-    /// When its attempt claimed the key, by the database's clock.
+    /// Returns the time at which the attempt claimed the key, by the database's clock.
     pub fn claimed_at(&self) -> Timestamp {
         self.record.created_at
     }
 
-    /// The end of its lease, by the database's clock.
+    /// Returns the end of the attempt's lease, by the database's clock.
     pub fn locked_until(&self) -> Option<Timestamp> {
         self.record.locked_until
     }
 
-    /// The canonical JSON of the request, as compared: of a handler an object with a member for each
-    /// parameter; 1000 is `1e3` in it, which decoders into integers refuse and
-    /// [`decode_request`](Self::decode_request) does not. `None` if the operation compares nothing, or the
-    /// request was [too large](Self::request_too_large) to be kept.
+    /// Returns the canonical JSON of the request, as it is compared. For a handler it is an object with a
+    /// member for each parameter. It writes 1000 as `1e3`, which decoders into integers refuse and
+    /// [`decode_request`](Self::decode_request) accepts. Returns `None` if the operation compares nothing, or
+    /// if the request was [too large](Self::request_too_large) to be kept.
     pub fn request(&self) -> Option<&[u8]> {
         self.record.request.as_deref()
     }
 
-    /// Whether the request was longer than what is kept: the record has its hash alone, and the provider
-    /// is to be asked by [`external_key`](Self::external_key).
+    /// Returns whether the request was too long to be kept. The record then has its hash alone, and the
+    /// provider is to be asked by [`external_key`](Self::external_key).
     pub fn request_too_large(&self) -> bool {
         self.record.request_too_large
     }
 
-    /// The request, decoded.
+    /// Returns the request, decoded.
     ///
     /// # Errors
     /// [`Error::IncompatibleState`] if it is no `Q`.
@@ -109,11 +109,10 @@ impl Unknown {
 }
 
 impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
-    /// Up to `limit` unknown outcomes of this namespace, the oldest lapse first; `after` is the last
-    /// of the page before.
+    /// Returns up to `limit` unknown outcomes of this namespace, the oldest lapse first. `after` is the last
+    /// one of the previous page.
     ///
-    /// Lapses that no caller has seen are not among them: see
-    /// [`lapse_overdue`](Self::lapse_overdue).
+    /// Lapses that no caller has seen are not among them: see [`lapse_overdue`](Self::lapse_overdue).
     ///
     /// # Errors
     /// The database's; [`Error::UnknownState`] for a record that this build does not understand.
@@ -137,8 +136,8 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         listed.into_iter().map(|one| self.found(one)).collect()
     }
 
-    /// Counts the unknown outcomes of this namespace, for an alarm: they never leave by time unless
-    /// somebody says so.
+    /// Counts the unknown outcomes of this namespace, for an alarm: they never expire unless somebody asks for
+    /// it.
     ///
     /// # Errors
     /// The database's.
@@ -147,9 +146,9 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.conn.count_unknown(&self.store.table, namespace).await
     }
 
-    /// Deletes up to `limit` unknown outcomes of the table, of every namespace, whose lease ended longer
-    /// ago than `retention`; returns how many. From then on a retry runs the body: after a time in which
-    /// the clients have surely given up.
+    /// Deletes up to `limit` unknown outcomes of the table, of every namespace, whose lease ended longer ago
+    /// than `retention`, and returns the number deleted. From then on a retry runs the body: choose a time
+    /// after which the clients have surely given up.
     ///
     /// # Errors
     /// The database's.
@@ -159,10 +158,10 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.conn.purge(&self.store.table, purgeable, limit).await
     }
 
-    /// The key's unknown outcome; `None` if it has no record, or one of another status.
+    /// Returns the key's unknown outcome; `None` if it has no record, or one of another status.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key that says no scope; and the database's.
+    /// [`Error::ScopeMissing`] for a key without a scope; and the database's.
     pub async fn look_up(&mut self, key: &IdempotencyKey) -> Result<Option<Unknown>, Error> {
         let claim_request =
             ClaimRequest::new(self.store.table.clone(), self.identity(key, "look_up")?);
@@ -174,13 +173,13 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             .map(|record| Unknown::new(claim_request, record)))
     }
 
-    /// Makes of up to `limit` leases of `operation` that have lapsed without any caller seeing it what
-    /// the policy says that they were claimed under; returns of how many.
+    /// Changes up to `limit` leases of `operation` that have lapsed without any caller seeing it, by the policy
+    /// under which they were claimed, and returns the number changed.
     ///
-    /// Under [`OnLapse::Unknown`] they become unknown, as the next caller would make them: run it before
-    /// [`list_unknown`](Self::list_unknown), so that a key which nobody asks for again is found. Under
-    /// [`OnLapse::Retry`] they are released: the next caller runs the body, and if none comes, a purge
-    /// deletes the record after this store's retention.
+    /// Under [`OnLapse::Unknown`] they become unknown, as the next caller would make them. Run it before
+    /// [`list_unknown`](Self::list_unknown), so that a key that nobody asks for again is found. Under
+    /// [`OnLapse::Retry`] they are released: the next caller runs the body, and if none comes, a purge deletes
+    /// the record after this store's retention.
     ///
     /// # Errors
     /// [`Error::LeaseInTransaction`] inside a transaction; and the database's.
@@ -199,12 +198,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.conn.lapse(&overdue).await.map_err(certain)
     }
 
-    /// The effect happened, and this is its result: every retry replays it.
+    /// Records that the effect happened, with this result: every retry replays it.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or
-    /// it is settled already, by somebody else or otherwise; [`Error::NotStorable`];
-    /// [`Error::LeaseInTransaction`]; and the database's, after which the same may be repeated.
+    /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or it is
+    /// settled already, by somebody else or otherwise; [`Error::NotStorable`]; [`Error::LeaseInTransaction`];
+    /// and the database's, after which the same may be repeated.
     pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
     where
         Res: Serialize + DeserializeOwned,
@@ -217,7 +216,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.settle(unknown, write).await
     }
 
-    /// The effect failed for good: every retry replays the failure.
+    /// Records that the effect failed for good: every retry replays the failure.
     ///
     /// # Errors
     /// As [`resolve_completed`](Self::resolve_completed).
@@ -234,7 +233,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.settle(unknown, write).await
     }
 
-    /// The effect never happened: the next caller runs the body.
+    /// Records that the effect never happened: the next caller runs the body.
     ///
     /// # Errors
     /// As [`resolve_completed`](Self::resolve_completed).

@@ -1,15 +1,15 @@
-//! A future that is let go of without being dropped.
+//! A future that is leaked instead of dropped.
 
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Runs a future to its end; if it is given up before, what it holds is leaked.
+/// Runs a future to its end. If it is dropped before, the future is leaked.
 ///
-/// For sqlx's nested `begin`. Dropped before the server has answered `SAVEPOINT`, it takes itself
-/// for one level further in than it is: it rolls the caller's whole transaction back and forgets
-/// that there is one, so that the caller's next writes are committed one by one (sqlx #4393).
-/// Leaked, it leaves an unused savepoint behind, which harms nobody, and some hundred bytes.
+/// For sqlx's nested `begin`. If that future is dropped before the server has answered `SAVEPOINT`, it counts
+/// one level more than there is: it rolls the caller's whole transaction back and forgets that there is one, so
+/// the caller's next writes are committed one by one (sqlx #4393). If it is leaked, it leaves an unused
+/// savepoint behind, which does no harm, and some hundred bytes.
 #[derive(Debug)]
 pub(super) struct RollbackGuard<F>(Option<Pin<Box<F>>>);
 

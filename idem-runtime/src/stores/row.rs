@@ -1,5 +1,5 @@
-//! From a look-up's row to a [`Record`], whatever the database: the columns have the same names, and
-//! times are microseconds.
+//! Reads a look-up's row into a [`Record`], for any database: the columns have the same names, and times are
+//! microseconds.
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::record::{AttemptId, Record, Status, Timestamp, kept_request};
 
-/// The record, if its columns are not all null. `text` reads a column of text.
+/// Returns the record, if its columns are not all null. `text` reads a column of text.
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 pub(super) fn record<R>(
     row: &R,
@@ -34,7 +34,7 @@ where
 /// Reads a column of bytes; `None` if it is null.
 type ReadBytes<R> = fn(&R, &str) -> Result<Option<Vec<u8>>, Error>;
 
-/// As [`record`], where bytes have a form of their own: `bytes` reads a column of them.
+/// Does the same as [`record`] where bytes have a dialect's own form: `bytes` reads a column of them.
 pub(super) fn record_by<R>(
     row: &R,
     text: fn(&R, &str) -> Result<String, Error>,
@@ -84,8 +84,8 @@ where
     Ok(Some(record))
 }
 
-/// Refuses a record that has a column which its status excludes, or lacks one that it demands: the library
-/// writes none, and the tables do not refuse every one that another program writes.
+/// Refuses a record that has a column which its status excludes, or lacks one that it demands. The library
+/// writes no such record, but the tables do not refuse every one that another program writes.
 fn check_columns(record: &Record) -> Result<(), Error> {
     let (result, failure, lease) = match record.status {
         Status::Completed => (true, false, false),
@@ -106,7 +106,7 @@ fn check_columns(record: &Record) -> Result<(), Error> {
     })
 }
 
-/// A time that is never null.
+/// Reads a time that is never null.
 pub(super) fn timestamp<R>(row: &R, column: &str) -> Result<Timestamp, Error>
 where
     R: Row<Database: Backend>,
@@ -118,7 +118,7 @@ where
         .map_err(<R::Database as Backend>::map_error)
 }
 
-/// A column of text, where a session can change nothing about it.
+/// Reads a column of text, if no setting of a session changes its form.
 #[cfg(feature = "sqlite")]
 pub(super) fn text<R>(row: &R, column: &str) -> Result<String, Error>
 where

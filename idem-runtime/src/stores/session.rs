@@ -1,7 +1,7 @@
-//! What the engine and the plain store ask of a connection, whatever the database.
+//! The operations that the engine and the plain store need from a connection of any database.
 //!
-//! Honest dialects implement this; there is no generic SQL layer. The traits are sealed: the
-//! protocol has one home.
+//! Each dialect implements them with its own SQL; there is no generic SQL layer. The traits are sealed: the
+//! protocol has one implementation.
 
 use std::fmt;
 use std::future::Future;
@@ -37,7 +37,7 @@ impl fmt::Debug for NewRecord<'_> {
     }
 }
 
-/// What becomes of the writes that a body has made since its savepoint.
+/// The fate of the writes that a body has made since its savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyWrites {
     /// They are committed with the record.
@@ -51,29 +51,29 @@ pub enum BodyWrites {
 pub enum Purgeable {
     /// Those past their retention. A lease and an unknown outcome have none.
     Expired,
-    /// Those of unknown outcome, so many microseconds after the end of their lease.
+    /// Those of unknown outcome, this many microseconds after the end of their lease.
     Unknown(i64),
 }
 
-/// What came of writing the record.
+/// The outcome of writing the record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
-    /// One row, ours.
+    /// The record was written: one row.
     Done,
     /// Another attempt's record stands there.
     Conflict,
 }
 
-/// What came of COMMIT, when it is not plainly done.
+/// The outcome of COMMIT, if it did not plainly succeed.
 pub enum CommitError {
     /// Everything was rolled back.
     RolledBack(Error),
-    /// No answer, or one that leaves it open.
+    /// There was no answer, or one that leaves the outcome open.
     Ambiguous(sqlx::Error),
 }
 
 impl fmt::Debug for CommitError {
-    /// What the driver says of a COMMIT may quote a row.
+    /// Shows no driver's error of a COMMIT, which may quote a row.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RolledBack(error) => f.debug_tuple("RolledBack").field(error).finish(),
@@ -93,7 +93,7 @@ pub(crate) type RequestOf<S> = ClaimRequest<<S as Session>::PoolTraits>;
 /// The claim of an attempt on a connection of this type.
 pub(crate) type ClaimOf<S> = HeldClaim<<S as Session>::PoolTraits, <S as Session>::Claim>;
 
-/// What a claim found on a connection of this type.
+/// The finding of a claim on a connection of this type.
 pub(crate) type FoundBy<S> = Found<<S as Session>::PoolTraits, <S as Session>::Claim>;
 
 /// A connection that a store can work on. Sealed; implemented by the drivers' connections.
@@ -104,13 +104,13 @@ pub(crate) type FoundBy<S> = Found<<S as Session>::PoolTraits, <S as Session>::C
 )]
 #[doc(hidden)]
 pub trait Session: sealed::Sealed + Send {
-    /// What only a pool knows of its connections.
+    /// Facts that only a pool knows of its connections.
     type PoolTraits: fmt::Debug + Clone + Default + Send + Sync;
 
-    /// What a claim of this database holds besides what every claim does.
+    /// The dialect's part of a claim.
     type Claim: fmt::Debug + Send + Sync;
 
-    /// Whether a transaction is open, as the driver knows it.
+    /// Returns whether a transaction is open, as the driver knows it.
     fn has_transaction(&self) -> bool;
 
     /// Asks for the identity's lock in the open transaction, and then looks the record up.
@@ -128,7 +128,7 @@ pub trait Session: sealed::Sealed + Send {
     /// Checks that the table of the claim is fit to arbitrate, and remembers that it is.
     fn verify(&mut self, claim: &ClaimOf<Self>) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Returns what makes the table less safe, but is no reason to refuse it.
+    /// Returns the facts that make the table less safe, but are no reason to refuse it.
     fn findings(
         &mut self,
         claim: &ClaimOf<Self>,
@@ -145,9 +145,9 @@ pub trait Session: sealed::Sealed + Send {
         may_discard: bool,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Releases the savepoint after the body. Where the savepoint is the ownership check, this proves that
-    /// the transaction is still the one that claimed. With [`BodyWrites::Discard`] it first rolls back what
-    /// the body wrote.
+    /// Releases the savepoint after the body. If the savepoint is the ownership check, this proves that the
+    /// transaction is still the one that claimed. With [`BodyWrites::Discard`] it first rolls back the body's
+    /// writes.
     fn release_savepoint(
         &mut self,
         claim: &ClaimOf<Self>,
@@ -164,7 +164,7 @@ pub trait Session: sealed::Sealed + Send {
     /// Gives a claim back inside its transaction.
     fn release(&mut self, claim: ClaimOf<Self>) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Deletes what a claim left for others to see when its transaction was committed without a record.
+    /// Deletes the row that a claim left for others to see when its transaction was committed without a record.
     fn withdraw(
         &mut self,
         request: &RequestOf<Self>,
@@ -173,7 +173,7 @@ pub trait Session: sealed::Sealed + Send {
         async { Ok(()) }
     }
 
-    /// Deletes up to `limit` purgeable records of every namespace; returns how many.
+    /// Deletes up to `limit` purgeable records of every namespace, and returns the number deleted.
     fn purge(
         &mut self,
         table: &str,
@@ -192,7 +192,7 @@ pub trait Migrate: Session {
     /// The migration of this database.
     const MIGRATION: &'static str;
 
-    /// Creates the table, unless it is there.
+    /// Creates the table, unless it exists.
     fn create(
         &mut self,
         table: &str,
@@ -200,7 +200,7 @@ pub trait Migrate: Session {
     ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// A connection, or what holds one: a pooled connection, a transaction. Sealed.
+/// A connection or its holder: a pooled connection, a transaction. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no connection, and holds none",
     label = "pass `&mut conn`: a connection, one acquired from a pool, or a transaction"
@@ -210,7 +210,7 @@ pub trait AsSession: Send {
     /// The driver's connection.
     type Session: Session;
 
-    /// The connection itself.
+    /// Returns the connection itself.
     fn session(&mut self) -> &mut Self::Session;
 }
 

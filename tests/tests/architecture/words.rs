@@ -30,14 +30,20 @@ const NAMES: [&str; 18] = [
 const TYPES: [&str; 6] = ["Declined", "Entry", "Held", "Listed", "Mark", "Sealed"];
 
 /// The crates that users depend on.
-const LIBRARY: [&str; 3] = ["idem-macros/src", "idem-runtime/src", "transports"];
+const LIBRARY: [&str; 4] = [
+    "idem-macros/src",
+    "idem-messaging/src",
+    "idem-runtime/src",
+    "transports",
+];
 
 /// Everything of ours that is compiled; what must not compile under `ui-tests/fail` is in it.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "bench",
     "examples",
     "fuzz",
     "idem-macros",
+    "idem-messaging",
     "idem-runtime",
     "tests",
     "transports",
@@ -226,7 +232,7 @@ fn is_of_the_crate(file: &Path) -> bool {
 
 #[test]
 fn a_types_name_is_one_types_in_a_crate() {
-    for folder in ["idem-macros/src", "idem-runtime/src"] {
+    for folder in ["idem-macros/src", "idem-messaging/src", "idem-runtime/src"] {
         let mut files = Vec::new();
         sources(&root().join(folder), &mut files);
         let mut locations = BTreeMap::<String, Vec<String>>::new();

@@ -1,10 +1,10 @@
-//! The page in a browser, which presses its buttons.
+//! Tests of the page in a browser, which presses its buttons.
 
 use crate::desk::Desk;
 use serde_json::json;
 use tokio::process::Command;
 
-/// Presses buttons one after the other in a fresh browser, and returns the page as it is then.
+/// Presses buttons one after the other in a fresh browser, and returns the page after that.
 async fn press(desk: &Desk, buttons: &str) -> String {
     let profile = tempfile::tempdir().expect("a directory");
     let output = Command::new("chromium")
@@ -12,7 +12,7 @@ async fn press(desk: &Desk, buttons: &str) -> String {
         .args(["--no-first-run", "--disable-background-networking"])
         .args(["--disable-component-update", "--disable-sync"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
-        // The page's own time, which stands still while it waits for an answer.
+        // The time of the page, which stands still while it waits for an answer.
         .args(["--virtual-time-budget=60000", "--dump-dom"])
         .arg(format!("{}/?demo={buttons}", desk.url))
         .kill_on_drop(true)
@@ -24,7 +24,7 @@ async fn press(desk: &Desk, buttons: &str) -> String {
     page
 }
 
-/// What the page shows between two tags, the newest first.
+/// Returns the page's texts between two tags, the newest first.
 fn between<'p>(page: &'p str, open: &str, close: &str) -> Vec<&'p str> {
     let body = page.split("<script>").next().expect("a page");
     let parts = body.split(open).skip(1);

@@ -1,4 +1,4 @@
-//! What requests are answered, and what is stored then.
+//! Tests of the answers to requests, and of the stored data after them.
 
 use crate::desk::{Answer, Desk};
 use reqwest::StatusCode;
@@ -72,7 +72,7 @@ async fn another_key_for_the_same_version_meets_the_rule_of_the_business() {
     let other = desk.escalate("k2", "481", 17, "third breach").await;
     assert_eq!(other.status, StatusCode::CONFLICT);
     assert_eq!(other.code(), "already-escalated");
-    // Refused for good: recorded, and the same for a retry.
+    // Refused for good: the refusal is recorded, and a retry gets the same.
     let again = desk.escalate("k2", "481", 17, "third breach").await;
     assert_eq!((again.status, &again.body), (other.status, &other.body));
     assert_eq!(other.header("idempotent-replayed"), None);
@@ -80,7 +80,7 @@ async fn another_key_for_the_same_version_meets_the_rule_of_the_business() {
     let tables = desk.tables().await;
     assert_eq!(row_counts(&tables), [1, 1, 1, 2, 2]);
     assert_eq!(tables["idem_record"][1]["status"], "failed");
-    // The next version is another matter.
+    // The next version may be escalated.
     let next = desk.escalate("k3", "481", 18, "third breach").await;
     assert_eq!(next.header("location"), Some("/cases/481/escalations/2"));
 }

@@ -1,4 +1,4 @@
-//! A service that is open, on a port and a database of its own, and what an officer sends it.
+//! Opens a service on its own port and database, and sends it an officer's requests.
 
 use case_escalation::app::{App, routes};
 use case_escalation::notify::Notifier;
@@ -18,7 +18,7 @@ pub(crate) struct Desk {
     _dir: TempDir,
 }
 
-/// What came back.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -36,7 +36,7 @@ impl Answer {
         serde_json::from_str(&self.body).expect("JSON")
     }
 
-    /// The code of a refusal.
+    /// Returns the code of a refusal.
     pub(crate) fn code(&self) -> String {
         assert_eq!(
             self.header("content-type"),
@@ -53,7 +53,7 @@ impl Desk {
         Self::open_with(true).await
     }
 
-    /// Its notifier is at an address where nobody listens.
+    /// Opens a service whose notifier is at an address where nobody listens.
     pub(crate) async fn open_without_a_notifier() -> Self {
         Self::open_with(false).await
     }
@@ -64,7 +64,7 @@ impl Desk {
         let pool = pool.expect("a database");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        // Port 0 is nobody's.
+        // Nobody listens on port 0.
         let at = if notifier {
             &*url
         } else {
@@ -115,7 +115,7 @@ impl Desk {
         self.get("/tables").await.json()
     }
 
-    /// How many notices went out, by key.
+    /// Returns the number of notices sent, by key.
     pub(crate) async fn sent(&self) -> Map<String, Value> {
         let sent = self.get("/notifier").await.json();
         sent.as_object().expect("an object").clone()

@@ -1,4 +1,4 @@
-//! The service over real sockets, and its page in a browser.
+//! Tests of the service over real sockets, and of its page in a browser.
 
 mod browser;
 mod commands;

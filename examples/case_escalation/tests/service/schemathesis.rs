@@ -1,4 +1,4 @@
-//! The OpenAPI document against the service, by schemathesis.
+//! Checks the service against its OpenAPI document, by schemathesis.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ async fn the_document_says_what_is_answered() {
         .expect("schemathesis runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
-    // It tried all of them, and each was served at least once.
+    // It tried all operations, and each was served at least once.
     let tables: Value = desk.tables().await;
     assert!(
         tables["idem_record"]

@@ -1,4 +1,4 @@
-//! Lease mode on the plain store: claim, heartbeat, and the ends.
+//! Lease mode on the plain store: claim, heartbeat, and end.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,13 +16,14 @@ use crate::values::payload::encode;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::values::record::{AttemptId, stored_request};
 
-/// How often a claim looks again because another attempt was quicker. Where nothing can be locked before the look
-/// competing attempts may be, again and again; only one that is never seen is hidden.
+/// How often a claim looks again because another attempt was quicker. If nothing can be locked before the
+/// look-up, competing attempts may be quicker again and again; only a competing record that is never seen is
+/// hidden.
 const MAX_CONFLICTS: u32 = 8;
 
 /// A lease on one key: the right to have its effect, until it lapses.
 ///
-/// Unlike a [`StoreClaim`](super::StoreClaim) it is good on any connection. Dropped without an end,
+/// Unlike a [`StoreClaim`](super::StoreClaim) it is valid on any connection. If it is dropped without an end,
 /// it lapses.
 #[derive(Debug)]
 #[must_use = "complete, fail or release the lease; dropped, it holds the key until it lapses"]
@@ -34,34 +35,33 @@ pub struct StoreLease {
 }
 
 impl StoreLease {
-    /// Names this attempt: the fencing token of every write after the claim.
+    /// Returns the attempt's id: the fencing token of every write after the claim.
     pub fn attempt_id(&self) -> AttemptId {
         self.claim_request.attempt_id
     }
 
-    /// Which attempt of the key it is, from 1.
+    /// Returns the number of the attempt among those of the key, from 1.
     pub fn number(&self) -> i32 {
         self.attempt
     }
 
-    /// See [`Attempt::external_key`](crate::Attempt::external_key).
+    /// Returns the attempt's external key; see [`Attempt::external_key`](crate::Attempt::external_key).
     pub fn external_key(&self) -> String {
         self.claim_request.identity.external_key("")
     }
 }
 
 impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
-    /// Asks for a lease on the key: the claim is committed, durably, before this returns. `request`
-    /// is compared, and kept in the record for whoever has to find an unknown outcome out.
+    /// Asks for a lease on the key. The claim is durably committed before this returns. `request` is compared,
+    /// and kept in the record for the reconciliation of an unknown outcome.
     ///
     /// The connection must have no transaction open.
     ///
     /// # Errors
-    /// [`Error::OutcomeUnknown`] if an earlier attempt's outcome is, or becomes so by a lapse under
+    /// [`Error::OutcomeUnknown`] if an earlier attempt's outcome is unknown, or becomes so by a lapse under
     /// [`OnLapse::Unknown`](crate::values::policy::OnLapse::Unknown); [`Error::LeaseInTransaction`] and
-    /// [`Error::AlreadyInTransaction`] inside a transaction; [`Error::CommitUnknown`] if the answer
-    /// to COMMIT is lost: the key may be held until that lease lapses; else as
-    /// [`begin`](Self::begin).
+    /// [`Error::AlreadyInTransaction`] inside a transaction; [`Error::CommitUnknown`] if the answer to COMMIT
+    /// is lost: the key may be held until that lease lapses; otherwise as [`begin`](Self::begin).
     pub async fn begin_leased(
         &mut self,
         key: &IdempotencyKey,
@@ -107,26 +107,26 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         }
     }
 
-    /// A heartbeat: the lease lasts its whole length again, from now.
+    /// Sends a heartbeat: the lease lasts its whole length again, from now.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] if it is another attempt's by now, or no lease any more; and the
+    /// [`Error::LeaseLost`] if the lease has become another attempt's, or is no lease any more; and the
     /// database's, after which it may be tried again.
     pub async fn extend(&mut self, lease: &StoreLease) -> Result<(), Error> {
         let write = Write::own(Change::Extend, lease.attempt_id(), lease.lease.micros());
         self.end(lease, write).await
     }
 
-    /// Records the result, and returns it as it is recorded, which is what every retry gets: answer with
-    /// that (see [`commit`](Self::commit)). Good as long as nobody else has taken the key over or settled its outcome,
-    /// also after a lapse.
+    /// Records the result, and returns it as it is recorded. Answer with the returned result: every retry gets
+    /// the same (see [`commit`](Self::commit)). This works, also after a lapse, as long as nobody else has
+    /// taken the key over or settled its outcome.
     ///
-    /// May be repeated after an error of the database: what is recorded already, by this attempt and
-    /// with the same bytes, is no error.
+    /// It may be repeated after an error of the database: if this attempt has already recorded the same bytes,
+    /// that is no error.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`]: this was not recorded, also where another result of this attempt is
-    /// already; [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
+    /// [`Error::LeaseLost`] if this was not recorded, also because another result of this attempt already is;
+    /// [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
     pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
@@ -153,16 +153,16 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         self.end(lease, write).await
     }
 
-    /// Gives the key back for another attempt: the effect has not happened, or may happen again. The
-    /// record stays and counts on.
+    /// Gives the key back for another attempt: the effect has not happened, or may happen again. The record
+    /// stays, and keeps counting attempts.
     ///
     /// # Errors
-    /// As [`complete`](Self::complete); [`Error::LeaseLost`] also if the outcome is unknown by now.
+    /// As [`complete`](Self::complete); [`Error::LeaseLost`] also if the outcome has become unknown.
     pub async fn release_lease(&mut self, lease: &StoreLease) -> Result<(), Error> {
         self.end(lease, self.ending(Change::Release, lease)).await
     }
 
-    /// Says that nobody knows whether the effect happened: the key waits for reconciliation.
+    /// Records that nobody knows whether the effect happened: the key waits for reconciliation.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -213,8 +213,8 @@ pub(crate) async fn claim<S: LeaseSession>(
     })))
 }
 
-/// One write under its fence. Of one that finds nothing to change, the record says whether this very
-/// write was made before (its answer was lost) or the lease is lost.
+/// Makes one fenced write. If it finds nothing to change, the record shows whether this very write was made
+/// before (its answer was lost) or the lease is lost.
 pub(crate) async fn write_fenced<S: LeaseSession>(
     conn: &mut S,
     claim_request: &RequestOf<S>,
@@ -238,7 +238,7 @@ pub(crate) async fn write_fenced<S: LeaseSession>(
     }
 }
 
-/// As one error, for a caller who does not look further.
+/// Returns both kinds as one error, for a caller who does not distinguish them.
 pub(super) fn certain(error: CommitError) -> Error {
     match error {
         CommitError::RolledBack(error) => error,

@@ -1,4 +1,4 @@
-//! A claim that is outrun every time.
+//! Tests of a claim that is outrun every time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::values::identity::Identity;
 use crate::values::key::Scope;
 use crate::values::policy::{Expiry, OnLapse};
 
-/// A database in which somebody is always quicker; whether it shows whose record that was.
+/// A database in which another attempt is always quicker; `shows` says whether its record can be read.
 struct Outrun {
     shows: fn(u32) -> bool,
     takes: u32,

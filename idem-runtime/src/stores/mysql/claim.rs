@@ -1,13 +1,13 @@
-//! What MySQL adds to a claim.
+//! MySQL's part of a claim.
 
 use super::super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::decision::{Lock, Lookup};
 use crate::values::record::Timestamp;
 
-/// What MySQL keeps of a claim.
+/// MySQL's part of a claim.
 #[derive(Debug)]
 pub struct MySqlClaim {
-    /// Whether claiming has inserted a placeholder where the record will be.
+    /// Whether claiming has inserted a placeholder for the record.
     pub(super) placeholder: bool,
     /// Whether claiming has locked the row of the record that is to be replaced.
     pub(super) locked: bool,
@@ -15,10 +15,10 @@ pub struct MySqlClaim {
     pub(super) database_path: Option<String>,
 }
 
-/// What an attempt has learnt before BEGIN.
+/// The facts that an attempt has learnt before BEGIN.
 #[derive(Debug, Default)]
 pub struct MySqlApproach {
-    /// Whether the look-up has met a record that is to be replaced: then its row is claimed.
+    /// Whether the look-up has found a record that is to be replaced; then its row is claimed.
     pub(super) found_record: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) type MySqlClaimRequest = ClaimRequest<()>;
 pub(super) type MySqlHeldClaim = HeldClaim<(), MySqlClaim>;
 pub(super) type MySqlFound = Found<(), MySqlClaim>;
 
-/// What a claim found if another attempt holds the lock: no record to be seen.
+/// Returns the finding of a claim if another attempt holds the lock: no record is visible.
 pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
     MySqlFound {
         lookup: Lookup {
@@ -36,7 +36,8 @@ pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
         },
         claim: MySqlHeldClaim {
             request: request.clone(),
-            // No other attempt can have won between a snapshot and the claim: its record would be met.
+            // No other attempt can have won between a snapshot and the claim: the claim would have met its
+            // record.
             snapshot: false,
             verified: false,
             dialect: MySqlClaim {
@@ -48,7 +49,7 @@ pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
     }
 }
 
-/// The same with another answer of the lock.
+/// Returns the same with another answer to the request for the lock.
 pub(super) fn seen_nothing(request: &MySqlClaimRequest, lock: Lock) -> MySqlFound {
     let mut found = refused(request);
     found.lookup.lock = lock;

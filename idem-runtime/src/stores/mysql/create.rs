@@ -1,4 +1,4 @@
-//! The table, for tests and first steps.
+//! Creates the table, for tests and first steps.
 
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
@@ -13,7 +13,7 @@ impl Migrate for MySqlConnection {
 
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         if self.is_in_transaction() {
-            // CREATE would commit it.
+            // CREATE would commit the transaction.
             return Err(Error::AlreadyInTransaction);
         }
         match rows(self, sql::definition(table)).await {
@@ -23,7 +23,7 @@ impl Migrate for MySqlConnection {
         }
         match self.execute(sqlx::raw_sql(AssertSqlSafe(migration))).await {
             Ok(_) => Ok(()),
-            // Somebody else creates it at this moment.
+            // Another session creates it at this moment.
             Err(error) if is_there(&error) => Ok(()),
             Err(error) => Err(map_error(error)),
         }

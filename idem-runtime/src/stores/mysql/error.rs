@@ -1,8 +1,8 @@
-//! Error numbers, mapped to the errors that they mean. One place; never by text, which depends on the server's
+//! Maps error numbers to the errors that they mean. One place; never by text, which depends on the server's
 //! language, and not by SQLSTATE, which is too coarse here (`HY000` for most).
 //!
-//! Numbers: MySQL's and MariaDB's manuals; those from 1900 to 2000 and above 4000 are one server's
-//! own.
+//! The numbers are from MySQL's and MariaDB's manuals; those from 1900 to 2000 and above 4000 belong to one of
+//! the servers only.
 
 use sqlx::mysql::MySqlDatabaseError;
 
@@ -16,7 +16,7 @@ const NO_SAVEPOINT: u16 = 1305;
 const IN_TRANSACTION: u16 = 1568;
 const LOCK_NOWAIT: u16 = 3572;
 
-/// What an error of one of the library's own statements means.
+/// Maps an error of one of the library's own statements.
 pub(super) fn map_error(error: sqlx::Error) -> Error {
     let Some(number) = number(&error) else {
         return match error {
@@ -26,7 +26,7 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
             | sqlx::Error::Encode(_)
             | sqlx::Error::RowNotFound
             | sqlx::Error::InvalidSavePointStatement => Error::Database(error.into()),
-            // The driver looked, and the server said that no transaction is open.
+            // The driver asked, and the server answered that no transaction is open.
             sqlx::Error::BeginFailed => Error::TransactionEnded,
             _ => Error::Unavailable(error.into()),
         };
@@ -34,11 +34,11 @@ pub(super) fn map_error(error: sqlx::Error) -> Error {
     match number {
         NO_SAVEPOINT => Error::TransactionEnded,
         IN_TRANSACTION => Error::AlreadyInTransaction,
-        // Deadlock (and what Galera's certification makes of a conflict), the lock table is full, a
-        // snapshot too old (MariaDB's innodb_snapshot_isolation): all of the transaction is gone.
+        // A deadlock (and Galera's certification of a conflict), a full lock table, a snapshot too old
+        // (MariaDB's innodb_snapshot_isolation): all of the transaction is rolled back.
         DEADLOCK | 1020 | 1206 | 3101 => Error::TransactionLost(error.into()),
-        // A wait for a lock, a statement's time, or somebody's KILL QUERY has come to its end.
-        // Or BEGIN has met another `completion_type`, and is sent otherwise from now on.
+        // A wait for a lock or a statement's time has run out, or a KILL QUERY has cancelled it. Or BEGIN has
+        // met another `completion_type`, and is sent otherwise from now on.
         LOCK_WAIT_TIMEOUT | LOCK_NOWAIT | 1317 | 1969 | 3024 | WRONG_VALUE => {
             Error::Busy(error.into())
         }
@@ -64,24 +64,25 @@ pub(super) fn table_error(error: sqlx::Error, table: &str) -> Error {
     }
 }
 
-/// Whether an error at COMMIT leaves open what became of it. All do but those by which the server
-/// says that it has rolled back: it is asked what became of it then.
+/// Returns whether an error at COMMIT leaves open what became of it. All do but those by which the server
+/// reports that it has rolled back: then another connection asks what became of it.
 pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     !matches!(number(error), Some(DEADLOCK | 1020 | 3101))
 }
 
-/// A duplicate of a unique key: of ours, if there is a record then ([`super::placeholder::found_reclaimable`]).
+/// Returns whether the error is a duplicate of a unique key: of ours, if there is a record then
+/// ([`super::placeholder::found_reclaimable`]).
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     number(error) == Some(DUPLICATE)
 }
 
-/// The server had to wait for somebody's lock, and did not.
+/// Returns whether the server refused to wait for a lock.
 pub(super) fn is_locked(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(LOCK_WAIT_TIMEOUT | LOCK_NOWAIT))
 }
 
-/// Whether a unit of work that has done nothing yet may begin again: a lock that may be that of
-/// another key's neighbour, a deadlock, a record that has just been purged.
+/// Returns whether a unit of work that has done nothing yet may begin again: a lock that may be that of another
+/// key's neighbour, a deadlock, a record that has just been purged.
 pub(super) fn is_momentary(error: &Error) -> bool {
     match error {
         Error::Busy(error) => {
@@ -94,43 +95,44 @@ pub(super) fn is_momentary(error: &Error) -> bool {
     }
 }
 
-/// No such savepoint: no transaction, or another one.
+/// Returns whether there is no such savepoint: there is no transaction, or another one.
 pub(super) fn is_no_savepoint(error: &sqlx::Error) -> bool {
     number(error) == Some(NO_SAVEPOINT)
 }
 
-/// A transaction is open where none may be.
+/// Returns whether a transaction is open where none may be.
 pub(super) fn is_in_transaction(error: &sqlx::Error) -> bool {
     number(error) == Some(IN_TRANSACTION)
 }
 
-/// The session has used LOCK TABLES, and not for this table.
+/// Returns whether the session has used LOCK TABLES, and not for this table.
 pub(super) fn is_under_lock_tables(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1099 | 1100))
 }
 
-/// No such table, savepoint, function or procedure.
+/// Returns whether there is no such table, savepoint, function or procedure.
 pub(super) fn is_missing(error: &sqlx::Error) -> bool {
     is_missing_table(error) || is_no_savepoint(error)
 }
 
-/// A setting that no variable takes.
+/// Returns whether a variable was set to a value that it does not take.
 pub(super) fn is_wrong_value(error: &sqlx::Error) -> bool {
     number(error) == Some(WRONG_VALUE)
 }
 
-/// No such table, or no such database, or one that holds nobody's tables (`information_schema`).
+/// Returns whether there is no such table, no such database, or one that can hold no tables
+/// (`information_schema`).
 pub(super) fn is_missing_table(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1044 | 1046 | 1049 | 1146))
 }
 
-/// What is to be created is there.
+/// Returns whether the object to create exists already.
 pub(super) fn is_there(error: &sqlx::Error) -> bool {
     number(error) == Some(1050)
 }
 
-/// Too many connections or resources used up, shutdown, a node that does not serve, an aborted or
-/// killed connection, a client that was idle too long.
+/// Returns whether the number is of too many connections, used up resources, a shutdown, a node that does not
+/// serve, an aborted or killed connection, or a client that was idle too long.
 fn is_link(number: u16) -> bool {
     matches!(
         number,

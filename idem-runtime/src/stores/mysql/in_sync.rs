@@ -1,8 +1,7 @@
-//! Is a connection's answer the answer to what it was asked?
+//! Checks that a connection's answer belongs to the statement that was sent.
 //!
-//! A query that is dropped while it is being prepared leaves answers behind that the driver does not
-//! count (sqlx 0.9). From then on a statement gets the answer of one before it, or waits for one that
-//! never comes.
+//! A query that is dropped while it is being prepared leaves answers behind that the driver does not count
+//! (sqlx 0.9). From then on a statement gets the answer of an earlier one, or waits for one that never comes.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,16 +15,16 @@ use uuid::Uuid;
 
 use super::sql;
 
-/// How long a connection may take to answer a question that costs the server nothing: 5 seconds.
+/// How long a connection may take to answer a query that costs the server nothing: 5 seconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Sends statements in one message, behind a question for a random number. They may take as long as they
-/// like; the number may not.
+/// Sends statements in one message, after a query for a random number. The statements have no time limit; the
+/// number has one.
 pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result<(), Error> {
     let number = Uuid::new_v4().as_u64_pair().0 >> 1;
     let text = AssertSqlSafe(sql::behind_number(number, statements));
     let mut rows = conn.fetch(sqlx::raw_sql(text));
-    // The driver may panic over a packet of another kind than it expects.
+    // The driver may panic if a packet is of an unexpected kind.
     let first = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| rows.as_mut().poll_next(context)));
         polled.unwrap_or(Poll::Ready(None))
@@ -45,7 +44,7 @@ pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result
     Ok(())
 }
 
-/// Whether the server said it, or the link failed.
+/// Returns whether the server reported the error, or the connection failed.
 fn is_readable(error: &Error) -> bool {
     matches!(
         error,
@@ -53,19 +52,18 @@ fn is_readable(error: &Error) -> bool {
     )
 }
 
-/// Whether the connection no longer answers what it is asked.
+/// Returns whether the connection's answers are out of step.
 pub(super) fn is_lost(error: &Error) -> bool {
     matches!(error, Error::Protocol(_))
 }
 
-/// Ends the session, where the connection is another's to close: whoever uses it next learns that it is
-/// gone.
+/// Ends the session of a connection that is another's to close. Its next user learns that it is gone.
 ///
-/// Not where the driver waits for an answer that never comes. It sends nothing then: each of its statements
-/// first reads what it has counted as missing, and only a ROLLBACK of the driver's own, that of a dropped
-/// transaction, is written before. What the server answers to it is OK, which does not end that wait. Nor can
-/// the connection be closed through a reference, or another be put in its place: where it leads to is not
-/// to be had from it. A transaction on such a connection whose owner drops it is rolled back all the same.
+/// This does not work if the driver waits for an answer that never comes. It sends nothing then: each of its
+/// statements first reads the answers that it counts as missing, and only the driver's own ROLLBACK, that of a
+/// dropped transaction, is written before. The server answers it with OK, which does not end that wait. Nor can
+/// the connection be closed through a reference, or be replaced, because its server's address cannot be read
+/// from it. If the owner of a transaction on such a connection drops it, it is rolled back all the same.
 pub(super) async fn hang_up(conn: &mut MySqlConnection) {
     for _ in 0..TRIES {
         let mut killed = conn.execute(sqlx::raw_sql(sql::END_SESSION));

@@ -1,12 +1,12 @@
-//! Leases on MySQL and MariaDB: each write in a transaction of its own.
+//! Leases on MySQL and MariaDB: each write in its own transaction.
 //!
-//! Order of a claim: the look of atomic mode, which takes no lock that outlives it; the decision;
-//! BEGIN; one INSERT, or one UPDATE that compares what was seen; COMMIT. Who was quicker between
-//! look and write is met by the primary key or the comparison, and then the claim looks again. An
-//! atomic attempt in flight is met by its row lock, for which nothing here waits.
+//! The order of a claim: the look-up of atomic mode, which takes no lock that outlives it; the decision; BEGIN;
+//! one INSERT, or one UPDATE that compares the record with the one that was seen; COMMIT. If another attempt
+//! was quicker between look-up and write, the primary key or the comparison stops this one, and the claim looks
+//! again. The row lock of an atomic attempt in flight stops it too; nothing here waits for that lock.
 //!
-//! COMMIT is as durable as the server makes it: `innodb_flush_log_at_trx_commit` is no session's to
-//! set. With another value than 1 a crash may forget a claim whose effect has happened.
+//! COMMIT is as durable as the server makes it: no session can set `innodb_flush_log_at_trx_commit`. With
+//! another value than 1 a crash may lose a claim whose effect has happened.
 
 use std::collections::HashSet;
 
@@ -69,7 +69,7 @@ impl LeaseSession for MySqlConnection {
     async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
         check_outside(self)?;
         let mut extended = Extended::default();
-        // What fits into one message of any server.
+        // As many as fit into one message of any server.
         for due in due.chunks(AT_ONCE) {
             let mut tx = begin(self).await?;
             let done = extend(&mut tx, table, due).await;
@@ -129,7 +129,7 @@ impl LeaseStatements for MySqlConnection {
             Ok(1) => Ok(true),
             Ok(_) if record.replaces.is_some() => Ok(false),
             Ok(_) => Err(Error::RecordNotWritten),
-            // An UPDATE leaves the key as it is.
+            // An UPDATE leaves the key as it is, so it cannot meet a duplicate.
             Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
                 found_reclaimable(self, request, error).await.map(|_| false)
             }
@@ -152,8 +152,8 @@ impl LeaseStatements for MySqlConnection {
     }
 }
 
-/// Locks those whose record is free and extends them: UPDATE itself knows no SKIP LOCKED. Where any is
-/// not free, tells a record that is locked from a lease that is lost.
+/// Locks the leases' records that are free and extends them: UPDATE itself knows no SKIP LOCKED. If any is not
+/// free, tells a locked record from a lost lease.
 async fn extend(
     tx: &mut Transaction<'_, MySql>,
     table: &str,
@@ -193,7 +193,7 @@ async fn ids(
         .map_err(error::map_error)
 }
 
-/// Sends one statement; how many rows it met.
+/// Sends one statement and returns the number of rows that it affected.
 async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Error> {
     fits(conn, &text).await?;
     let done = conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
@@ -201,7 +201,7 @@ async fn run(conn: &mut MySqlConnection, text: String) -> Result<u64, sqlx::Erro
 }
 
 async fn begin(conn: &mut MySqlConnection) -> Result<Transaction<'_, MySql>, CommitError> {
-    // What fails here is refused before anything is begun, or has no connection left.
+    // If this fails, nothing was begun, or the connection is lost.
     MySql::open_plain(conn)
         .await
         .map_err(CommitError::RolledBack)

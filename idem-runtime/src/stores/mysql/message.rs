@@ -1,4 +1,4 @@
-//! Statements sent as text, several in one message, and their rows.
+//! Sends statements as text, several in one message, and reads their rows.
 
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
@@ -8,7 +8,7 @@ use super::{error, sql};
 use crate::values::error::Error;
 use crate::values::record::Timestamp;
 
-/// Sends statements in one message, and takes all their rows.
+/// Sends statements in one message, and returns all their rows.
 pub(super) async fn rows(
     conn: &mut MySqlConnection,
     text: String,
@@ -17,7 +17,7 @@ pub(super) async fn rows(
     sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(conn).await
 }
 
-/// Sends a statement that stands by itself, unless a transaction is open: where autocommit is off, it
+/// Sends a statement in its own transaction, unless a transaction is open: if autocommit is off, the statement
 /// would leave one open.
 pub(super) async fn alone(
     conn: &mut MySqlConnection,
@@ -36,24 +36,24 @@ pub(super) async fn alone(
     rows(conn, text).await
 }
 
-/// The server's clock.
+/// Returns the server's time.
 pub(super) async fn clock(conn: &mut MySqlConnection) -> Result<Timestamp, Error> {
     let shown = rows(conn, sql::clock()).await.map_err(error::map_error)?;
     super::super::row::timestamp(&last(shown)?, "now")
 }
 
-/// What every server takes unless it is set to less: its `net_buffer_length`, in bytes.
+/// The bytes that every server accepts unless it is set to less: its `net_buffer_length`.
 const TAKEN: usize = 16 * 1024;
 
-/// Whether the server takes a message so long. It hangs up on a longer one, which would look like a
-/// link that failed, and be sent again and again.
+/// Refuses a message that is too long for the server. The server hangs up on it, which would look like a lost
+/// connection, and the message would be sent again and again.
 pub(super) async fn fits(conn: &mut MySqlConnection, text: &str) -> Result<(), sqlx::Error> {
     if text.len() < TAKEN {
         return Ok(());
     }
     let limit = sqlx::raw_sql(sql::MAX_PACKET);
     let limit: i64 = limit.fetch_one(conn).await?.try_get("bytes")?;
-    // One byte says that it is a query.
+    // One byte marks the message as a query.
     if usize::try_from(limit).is_ok_and(|limit| text.len() + 1 < limit) {
         return Ok(());
     }

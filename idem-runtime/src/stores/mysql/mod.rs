@@ -1,25 +1,25 @@
 //! MySQL and MariaDB: a placeholder whose row lock is the claim, and the primary key behind it.
 //!
-//! Order of a fresh run: a look without a transaction, by a locking read that does not wait; BEGIN;
-//! INSERT of a placeholder (status 0) without waiting, and SAVEPOINT; body; RELEASE; UPDATE of the
-//! placeholder to the record; COMMIT. Whoever else inserts meanwhile meets the row's lock.
+//! The order of a fresh run: a look-up without a transaction, by a locking read that does not wait; BEGIN;
+//! INSERT of a placeholder (status 0) without waiting, and SAVEPOINT; body; RELEASE; UPDATE of the placeholder
+//! to the record; COMMIT. Any other INSERT of the key meanwhile meets the row's lock.
 //!
-//! The **ownership check** is the savepoint, named after the attempt: whatever ends the transaction ends it
-//! (COMMIT, ROLLBACK, a statement that commits implicitly as all DDL does, a deadlock that rolled
-//! all back), and then no record is written. A placeholder that was committed so stands there with
-//! a status that no record has: an error to all who come after, and never a fresh key, because what
-//! the body did until then is committed as well.
+//! The **ownership check** is the savepoint, named after the attempt. The end of the transaction ends it
+//! (COMMIT, ROLLBACK, a statement that commits implicitly as all DDL does, a deadlock that rolled all back),
+//! and then no record is written. A placeholder that was committed in this way has a status that no record has.
+//! It is an error to all later callers and never a fresh key, because the body's writes up to then are
+//! committed as well.
 //!
-//! What may happen between any two statements, and an answer that is lost at any:
+//! Between any two statements something may happen, and any answer may be lost:
 //!
-//! - after the look: another attempt claims, and the INSERT meets its lock or its record; or it was a purge
-//!   that has the lock, or another key's neighbour. Ask again.
-//! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls
-//!   back. Galera may undo the transaction without an error: what claims asks last whether one is open.
+//! - after the look-up: another attempt claims, and the INSERT meets its lock or its record. Or a purge has the
+//!   lock, or the neighbour of another key. Ask again.
+//! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls back.
+//!   Galera may undo the transaction without an error: the claim asks last whether one is open.
 //! - in the body: anything. The savepoint tells.
-//! - after RELEASE or the UPDATE: nothing of ours comes between them and COMMIT.
-//! - at COMMIT: asked on another connection, by a claim of its own: it is in flight as long as the
-//!   old session holds the row, and then there is a record, which names its attempt, or none.
+//! - after RELEASE or the UPDATE: the library sends nothing between them and COMMIT.
+//! - at COMMIT: a claim on another connection asks. The attempt is in flight as long as the old session holds
+//!   the row; then there is a record, which names its attempt, or none.
 
 mod claim;
 mod create;
@@ -59,8 +59,8 @@ impl Session for MySqlConnection {
     }
 
     async fn claim(&mut self, request: &MySqlClaimRequest) -> Result<MySqlFound, Error> {
-        // First, whether what is written now is held back until a COMMIT: the driver need not know
-        // of a transaction, nor need one be there that it knows of.
+        // First, asks whether writes are held back until a COMMIT: the driver need not know of a transaction,
+        // and one that it knows of need not exist.
         if !self.has_transaction()
             && let Some(mut found) = look_up_before_begin(self, request).await?
         {
@@ -69,8 +69,7 @@ impl Session for MySqlConnection {
             }
             return Ok(found);
         }
-        // And a mere look: an INSERT that fails for a record that is there would lock the gap
-        // before it too.
+        // Then, only looks up: an INSERT that fails because there is a record would lock the gap before it too.
         let statements = format!("{}; {}", sql::CHECK_TRANSACTION, sql::look_up(request));
         let look = match rows(self, statements).await {
             Ok(rows) => Look::at(last(rows)?)?,
@@ -90,7 +89,7 @@ impl Session for MySqlConnection {
         };
         match claimed {
             Err(Error::Busy(error)) if error::is_locked(error.as_sqlx()) => {
-                // `innodb_rollback_on_timeout` takes more than the statement.
+                // `innodb_rollback_on_timeout` rolls back more than the statement.
                 match self.execute(sql::CHECK_TRANSACTION).await {
                     Ok(_) => Ok(refused(request)),
                     Err(_) => Err(Error::TransactionLost(error)),
@@ -123,8 +122,8 @@ impl Session for MySqlConnection {
     }
 
     async fn set_savepoint(&mut self, claim: &MySqlHeldClaim, _: bool) -> Result<(), Error> {
-        // Claiming has set the savepoint, unless it only read: a reclaimable record is ours to replace
-        // once its row is.
+        // Claiming has set the savepoint, unless it only read: a reclaimable record is ours to replace once its
+        // row is locked.
         if claim.dialect.placeholder || claim.dialect.locked {
             return Ok(());
         }
@@ -145,8 +144,8 @@ impl Session for MySqlConnection {
         match in_sync::send(self, &sql::release_savepoint(&claim.request, body_writes)).await {
             Ok(()) => Ok(()),
             Err(error) if in_sync::is_lost(&error) => Err(Error::StatementUnfinished(error.into())),
-            // What a body commits leaves its claim for all to see. If that is gone too, everything was
-            // rolled back: by a deadlock, by habit, that the body took for a failure of its own.
+            // If a body commits, its claim stays for all to see. If the claim is gone too, everything was
+            // rolled back: typically by a deadlock that the body took for a failure of its own.
             Err(error)
                 if body_writes == BodyWrites::Discard
                     && error::is_no_savepoint(&error)
@@ -172,7 +171,7 @@ impl Session for MySqlConnection {
             Ok(rows) => rows,
             Err(error) if error::is_missing(&error) => {
                 // The table is not where it was: the body moved to another database, or dropped it. Or a
-                // trigger's own is missing, and the claim is still there.
+                // trigger's own table is missing, and the claim is still there.
                 let left = look(self, &claim.request, sql::look_up(&claim.request)).await;
                 return match left.map(|left| left.is_claim_of(&claim.request)) {
                     Ok(Ok(true)) => Err(Error::Database(error.into())),
@@ -181,7 +180,7 @@ impl Session for MySqlConnection {
             }
             Err(error) => return Err(error::map_error(error)),
         };
-        // Nor is the row that this transaction holds.
+        // The row that this transaction held is not there either.
         let Some(row) = rows.last() else {
             return Err(Error::TransactionEnded);
         };
@@ -224,7 +223,7 @@ async fn look(
     }
 }
 
-/// The look outside any transaction; `None` if one is open.
+/// Looks the record up outside any transaction; returns `None` if one is open.
 async fn look_up_before_begin(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,
@@ -234,20 +233,20 @@ async fn look_up_before_begin(
         Err(error) if error::is_in_transaction(&error) => return Ok(None),
         Err(error) => error,
     };
-    // The rest of the message was not run: the isolation still waits for the next transaction, and
-    // where autocommit is off one is open.
+    // The rest of the message was not run: the isolation level still waits for the next transaction, and a
+    // transaction is open if autocommit is off.
     conn.execute(sql::END).await.map_err(error::map_error)?;
     if error::is_locked(&error) {
         return Ok(Some(refused(request)));
     }
     if error::is_under_lock_tables(&error) {
-        // Somebody's LOCK TABLES: beginning a transaction ends it.
+        // The session has used LOCK TABLES: beginning a transaction ends it.
         return Ok(None);
     }
     Err(error::table_error(error, &request.table))
 }
 
-/// The newest record of an identity that has one, by a locking read of that row alone.
+/// Returns the newest record of an identity that has one, by a locking read of that row alone.
 async fn newest(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,
@@ -258,7 +257,7 @@ async fn newest(
     )
 }
 
-/// What a look-up has found.
+/// Reads the finding of a look-up.
 fn read_lookup(request: &MySqlClaimRequest, look: &Look) -> Result<MySqlFound, Error> {
     let mut found = seen_nothing(request, Lock::NotAsked);
     found.lookup.record = row::record(&look.row)?;

@@ -22,7 +22,7 @@ pub(super) async fn insert(
         Err(error) if error::is_conflict(&error) => found_reclaimable(conn, request, error).await,
         Err(error) => {
             let error = if error::is_missing(&error) {
-                // A trigger's own, if the table is there.
+                // A trigger's own table is missing, if the record's table is there.
                 Error::Database(error.into())
             } else {
                 error::table_error(error, &request.table)
@@ -32,8 +32,8 @@ pub(super) async fn insert(
     }
 }
 
-/// The record that an INSERT has met, which has locked it thereby; the error if there is none: the duplicate
-/// is of a table that a trigger writes.
+/// Returns the record that an INSERT has met, and thereby locked. Returns the error if there is no record: the
+/// duplicate is in a table that a trigger writes.
 pub(super) async fn found_reclaimable(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,
@@ -46,7 +46,7 @@ pub(super) async fn found_reclaimable(
     Ok(found)
 }
 
-/// The claim of an identity whose reclaimable record was found: takes its row.
+/// Claims an identity whose reclaimable record was found, by locking its row.
 pub(super) async fn take_row(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,
@@ -59,7 +59,7 @@ pub(super) async fn take_row(
         None => None,
     };
     if record.is_none() {
-        // Purged since it was seen.
+        // The record was purged after it was read.
         return Err(Error::Busy(sqlx::Error::RowNotFound.into()));
     }
     let mut found = claimed(request, &rows)?;
@@ -68,7 +68,7 @@ pub(super) async fn take_row(
     Ok(found)
 }
 
-/// What the facts behind a claim say: the table's definition, the clock, and that it stands.
+/// Reads the facts after a claim: the table's definition, the clock, and whether the transaction still stands.
 fn claimed(request: &MySqlClaimRequest, rows: &[MySqlRow]) -> Result<MySqlFound, Error> {
     let [.., definition, facts] = rows else {
         return Err(Error::Database(sqlx::Error::RowNotFound.into()));
@@ -83,7 +83,7 @@ fn claimed(request: &MySqlClaimRequest, rows: &[MySqlRow]) -> Result<MySqlFound,
     Ok(found)
 }
 
-/// Deletes the placeholder of an attempt, if it stands; returns how many rows that were.
+/// Deletes the placeholder of an attempt, if there is one, and returns the number of rows.
 pub(super) async fn withdraw(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,

@@ -1,4 +1,4 @@
-//! Deleting what has expired, in batches that stand in nobody's way.
+//! Deletes purgeable records in batches that are in no other transaction's way.
 
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
@@ -8,7 +8,7 @@ use super::super::session::Purgeable;
 use super::{clock, error, last, rows, sql};
 use crate::values::error::Error;
 
-/// One batch: locked rows are skipped, and leases are not touched.
+/// Deletes one batch; skips locked rows, and does not touch leases.
 pub(super) async fn batch(
     conn: &mut MySqlConnection,
     table: &str,
@@ -25,11 +25,11 @@ pub(super) async fn batch(
     run(conn, table, text).await
 }
 
-/// One batch in a transaction of its own, if no other session of this server has the lead.
+/// Deletes one batch in its own transaction, if no other session of this server has the lead.
 ///
-/// A named lock outlives a transaction, but not its session: a purge that is given up closes its
-/// connection. On a cluster each node has a leader; they pass over each other's rows or, at worst,
-/// one of two batches is rolled back.
+/// A named lock outlives a transaction, but not its session: a purge that is given up closes its connection. On
+/// a cluster each node has a leader; they skip each other's rows or, at worst, one of two batches is rolled
+/// back.
 pub(super) async fn leading(
     conn: &mut MySqlConnection,
     table: &str,

@@ -1,4 +1,4 @@
-//! From a row to a [`Record`].
+//! Reads a row into a [`Record`].
 
 use sqlx::Row as _;
 use sqlx::mysql::MySqlRow;
@@ -11,25 +11,25 @@ use super::unit;
 use crate::values::error::Error;
 use crate::values::record::{Record, Timestamp};
 
-/// The record of a look-up's row, if its columns are not all null.
+/// Returns the record of a look-up's row, if its columns are not all null.
 pub(super) fn record(row: &MySqlRow) -> Result<Option<Record>, Error> {
     row::record(row, text)
 }
 
-/// A column of bytes that are UTF-8.
+/// Reads a column of bytes that are UTF-8.
 pub(super) fn text(row: &MySqlRow, column: &str) -> Result<String, Error> {
     let bytes = row.try_get::<Vec<u8>, _>(column).map_err(map_error)?;
     String::from_utf8(bytes).map_err(|error| map_error(sqlx::Error::Decode(error.into())))
 }
 
-/// What a look shows.
+/// The row of a look-up.
 pub(super) struct Look {
     pub(super) now: Timestamp,
     pub(super) row: MySqlRow,
 }
 
 impl Look {
-    /// Refuses a server that takes no writes: it may answer from an older state.
+    /// Refuses a server that accepts no writes: it may answer from an older state.
     pub(super) fn at(row: MySqlRow) -> Result<Self, Error> {
         if row.try_get::<i64, _>("chains").map_err(map_error)? != 0 {
             unit::restore_from_now_on();
@@ -40,7 +40,7 @@ impl Look {
         })
     }
 
-    /// Whether there is a row for the identity at all.
+    /// Returns whether the identity has a row at all.
     pub(super) fn is_there(&self) -> Result<bool, Error> {
         let status = self
             .row
@@ -49,7 +49,7 @@ impl Look {
         Ok(status.is_some())
     }
 
-    /// Whether it is a claim of this very session's.
+    /// Returns whether the row is a claim of this session.
     pub(super) fn is_own_claim(&self) -> Result<bool, Error> {
         let status = self
             .row
@@ -58,7 +58,7 @@ impl Look {
         Ok(status == Some(CLAIM) && self.row.try_get::<i64, _>("own").map_err(map_error)? == 1)
     }
 
-    /// Whether it is the claim of this very attempt.
+    /// Returns whether the row is the claim of this attempt.
     pub(super) fn is_claim_of(&self, request: &MySqlClaimRequest) -> Result<bool, Error> {
         let status = self
             .row
@@ -72,10 +72,10 @@ impl Look {
     }
 }
 
-/// The status of a placeholder. No record has it: one that is seen by others is an error.
+/// The status of a placeholder. No record has it: if others see it, that is an error.
 const CLAIM: i16 = 0;
 
-/// Refuses to go on where the server has rolled the transaction back and reported success.
+/// Refuses to go on if the server has rolled the transaction back and reported success.
 pub(super) fn stands(row: &MySqlRow) -> Result<(), Error> {
     if row.try_get::<i64, _>("open").map_err(map_error)? != 0 {
         return Ok(());
@@ -85,7 +85,7 @@ pub(super) fn stands(row: &MySqlRow) -> Result<(), Error> {
     Err(Error::TransactionLost(error.into()))
 }
 
-/// The server's clock, if it is a server that takes writes.
+/// Returns the server's time, if the server accepts writes.
 pub(super) fn clock(row: &MySqlRow) -> Result<Timestamp, Error> {
     if row.try_get::<i64, _>("read_only").map_err(map_error)? != 0 {
         let error = sqlx::Error::Protocol("the server's read_only is on".to_owned());

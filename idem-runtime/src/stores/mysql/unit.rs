@@ -16,8 +16,8 @@ use crate::decision::Lookup;
 use crate::stores::fast_check;
 use crate::values::error::Error;
 
-/// Whether any session was met whose `completion_type` is not the default: only then is it worth a
-/// statement to restore it after a unit of work.
+/// Whether a session was met whose `completion_type` is not the default. Only then is it worth a statement to
+/// restore it after a unit of work.
 static RESTORES: AtomicBool = AtomicBool::new(false);
 
 impl Backend for MySql {
@@ -90,8 +90,8 @@ impl Backend for MySql {
     }
 
     async fn join_plain(conn: &mut MySqlConnection) -> Result<Transaction<'_, Self>, Error> {
-        // Before the driver's own savepoint: where the server has no transaction that one fails
-        // too, but by then the driver has forgotten the caller's.
+        // Comes before the driver's own savepoint. If the server has no transaction, that one fails too, but by
+        // then the driver has forgotten the caller's.
         check_transaction(conn).await?;
         RollbackGuard::new(conn.begin())
             .await
@@ -100,7 +100,8 @@ impl Backend for MySql {
 
     async fn clear(conn: &mut MySqlConnection) {
         if !conn.is_in_transaction() {
-            // Nothing to end is no fault; a dead link says so again to whoever uses it next.
+            // If there is nothing to end, that is no fault. A lost connection reports itself again at its next
+            // use.
             let _ = conn.execute(sql::END).await;
             if RESTORES.load(Relaxed) {
                 restore(conn).await;
@@ -109,8 +110,8 @@ impl Backend for MySql {
     }
 
     async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
-        // A ROLLBACK outside any transaction succeeds. It leaves the locks of LOCK TABLES, with
-        // which a body has ended its transaction, and a pool would go on holding them.
+        // A ROLLBACK outside any transaction succeeds. It keeps the locks of LOCK TABLES, by which a body has
+        // ended its transaction, and a pool would go on holding them.
         let ends = if MySqlTransactionManager::get_transaction_depth(tx) == 1 {
             sql::LEAVE
         } else {
@@ -125,7 +126,7 @@ impl Backend for MySql {
         claim: &MySqlHeldClaim,
     ) -> Result<bool, Error> {
         match tx.release_savepoint(claim, BodyWrites::Discard).await {
-            // Without a placeholder nothing tells what was committed from what a deadlock has rolled back.
+            // Without a placeholder, nothing distinguishes a commit by the body from a deadlock's rollback.
             Err(Error::TransactionEnded) => Ok(claim.dialect.placeholder),
             Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
             Ok(()) | Err(_) => Ok(false),
@@ -133,7 +134,7 @@ impl Backend for MySql {
     }
 
     async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
-        // COMMIT of no transaction reports success.
+        // COMMIT without a transaction reports success.
         check_transaction(tx).await
     }
 
@@ -184,7 +185,7 @@ impl Backend for MySql {
     }
 }
 
-/// Proves that a transaction is open, and that the connection answers what it is asked.
+/// Checks that a transaction is open, and that the connection's answers are in step.
 async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
     in_sync::send(conn, sql::CHECK_TRANSACTION)
         .await
@@ -197,18 +198,18 @@ async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
         })
 }
 
-/// A session was met whose `completion_type` is not the default.
+/// Notes that a session was met whose `completion_type` is not the default.
 pub(super) fn restore_from_now_on() {
     RESTORES.store(true, Relaxed);
 }
 
-/// Whether the session is to be restored after this transaction: not after a savepoint, in which nothing
-/// was set.
+/// Returns whether to restore the session after this transaction. Not after a savepoint, in which nothing was
+/// set.
 fn restores(tx: &Transaction<'_, MySql>) -> bool {
     RESTORES.load(Relaxed) && MySqlTransactionManager::get_transaction_depth(tx) == 1
 }
 
 async fn restore(conn: &mut MySqlConnection) {
-    // What cannot be restored is a session that is over.
+    // If this fails, the session is over.
     let _ = conn.execute(sql::RESTORE).await;
 }

@@ -1,31 +1,31 @@
-//! What PostgreSQL adds to a claim, and how an attempt opens its unit of work.
+//! PostgreSQL's part of a claim, and how an attempt opens its unit of work.
 
 use super::super::backend::NotOpened;
 use super::super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::values::error::Error;
 
-/// What only a pool knows of its connections.
+/// Facts that only a pool knows of its connections.
 #[derive(Debug, Clone, Default)]
 pub struct PgPoolTraits {
-    /// Whether they keep prepared statements: behind a pooler in transaction mode they must not. `None` for
-    /// a connection of the caller's.
+    /// Whether the connections keep prepared statements; behind a pooler in transaction mode they must not.
+    /// `None` for a connection of the caller's.
     pub(super) keeps_statements: Option<bool>,
-    /// Whether a unit of work is opened, and ended, in one message each.
+    /// Whether a unit of work is opened in one message, and ended in one.
     pub(super) fuses: bool,
 }
 
-/// What PostgreSQL keeps of a claim.
+/// PostgreSQL's part of a claim.
 #[derive(Debug)]
 pub struct PgClaim {
     /// The table that was looked at: the record is written to this one or to none. Zero for a fused claim,
-    /// of which `idem.held` keeps it.
+    /// whose table is kept in `idem.held`.
     pub(super) table_oid: i64,
     /// Whether the unit of work was opened in one message; then it ends in one.
     pub(super) fused: bool,
 }
 
-/// Why the last attempt could not open its unit of work in one message. Nothing has happened; what was begun
-/// is still to be ended.
+/// Why the last attempt could not open its unit of work in one message. Nothing was written; the transaction
+/// that it began is still to be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FusedFallback {
     /// The identity has a record.
@@ -48,7 +48,7 @@ impl NotFused {
     /// Returns what the next attempt of the call starts from, after an attempt that started from `approach`.
     pub(super) fn after(self, approach: Option<FusedFallback>) -> NotOpened<Option<FusedFallback>> {
         match self {
-            // It was prepared, and is not known even so.
+            // The statements were prepared, and the connection still does not know them.
             Self::Again(FusedFallback::Unprepared) if approach.is_some() => {
                 NotOpened::Again(Some(FusedFallback::Unfit))
             }

@@ -1,4 +1,4 @@
-//! The table, for tests and first steps.
+//! Creates the table, for tests and first steps.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
@@ -15,7 +15,7 @@ impl Migrate for PgConnection {
 
     async fn create(&mut self, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = self.begin().await.map_err(map_error)?;
-        // Whatever the session's default.
+        // Overrides the session's default.
         tx.execute(sql::READ_WRITE).await.map_err(map_error)?;
         tx.execute(sql::LOCK_CREATION).await.map_err(map_error)?;
         let missing: bool = Statement::new(sql::IS_MISSING.to_owned(), false)

@@ -1,8 +1,8 @@
-//! Is a connection's answer the answer to what it was asked?
+//! Checks that a connection's answer belongs to the statement that was sent.
 //!
-//! A COPY that was neither finished nor aborted, one whose stream was not read to its end, and one that
-//! the server refused leave answers behind that the driver does not count (sqlx 0.9). From then on each
-//! statement gets the answer of one before it.
+//! A COPY that was neither finished nor aborted, one whose stream was not read to its end, and one that the
+//! server refused leave answers behind that the driver does not count (sqlx 0.9). From then on each statement
+//! gets the answer of an earlier one.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::{error, sql};
 
-/// Asks for a random word and says whether it comes back. Sends nothing that changes anything.
+/// Asks for a random word and returns whether the server answers it. Changes nothing.
 ///
-/// A statement that the driver has queued, and does count, may fail first: a ROLLBACK where there is
+/// A statement that the driver has queued, and counts, may fail first, such as a ROLLBACK where there is
 /// nothing to roll back. So an error is no answer yet.
 pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
     for _ in 0..TRIES {
@@ -37,8 +37,8 @@ pub(super) async fn is_in_sync(conn: &mut PgConnection) -> Result<bool, Error> {
 
 const TRIES: u32 = 3;
 
-/// The same in an aborted transaction, where nothing is answered but what cannot even be parsed: the
-/// server says at which word.
+/// Does the same in an aborted transaction, where the server answers only statements that it cannot even parse:
+/// it names the word at which parsing failed.
 async fn is_refused_by_name(conn: &mut PgConnection) -> Result<bool, Error> {
     let word = format!("idem_{}", Uuid::new_v4().simple());
     let asked = AssertSqlSafe(word.clone());
@@ -49,16 +49,16 @@ async fn is_refused_by_name(conn: &mut PgConnection) -> Result<bool, Error> {
     }
 }
 
-/// Whether the link is gone; not, whether the driver has not understood an answer.
+/// Returns whether the connection is lost, and not whether the driver has misread an answer.
 fn is_lost(error: &Error) -> bool {
     error::is_ambiguous(error) && !matches!(error, Error::Protocol(_))
 }
 
-/// Ends the session, where the connection is another's to close: whoever uses it next learns that it is
-/// gone, and does not get an answer that is not his.
+/// Ends the session of a connection that is another's to close. Its next user learns that it is gone, and does
+/// not get another statement's answer.
 pub(super) async fn hang_up(conn: &mut PgConnection) {
-    // Each reads one answer of those that are left; the last is the server's farewell. A role that may
-    // not end its own session does not come to it.
+    // Each statement reads one of the answers that are left; the last is the server's farewell. A role that may
+    // not end its own session does not reach it.
     for _ in 0..MOST_ANSWERS {
         let Err(error) = conn.execute(sqlx::raw_sql(sql::END_SESSION)).await else {
             continue;
@@ -69,6 +69,6 @@ pub(super) async fn hang_up(conn: &mut PgConnection) {
     }
 }
 
-/// How many answers may be left before a session that does not end is given up: one row each of a COPY
-/// whose stream was not read.
+/// How many answers may be left before a session that does not end is given up: one row each of a COPY whose
+/// stream was not read.
 const MOST_ANSWERS: u32 = 1_000;

@@ -1,4 +1,4 @@
-//! Leases on PostgreSQL: each write in a transaction of its own, flushed before it answers.
+//! Leases on PostgreSQL: each write in its own transaction, flushed before it is answered.
 
 use std::collections::HashSet;
 
@@ -196,8 +196,8 @@ async fn acquire(
     end(tx, decided).await
 }
 
-/// One statement for those whose record is free, and another, where any is not, to tell a record that is
-/// locked from a lease that is lost.
+/// Extends the leases whose records are free in one statement. If any record is not free, a second statement
+/// tells a locked record from a lost lease.
 async fn extend(
     tx: &mut Transaction<'_, Postgres>,
     table: &str,
@@ -219,7 +219,7 @@ async fn ids(
     statement: String,
     table: &str,
 ) -> Result<HashSet<AttemptId>, Error> {
-    // Of as many values as there are leases: not one to keep prepared.
+    // The number of values is that of the leases, so the statement is not kept prepared.
     let rows = Statement::new(statement, false).fetch_all(tx).await;
     rows.map_err(|error| error::table_error(error, table, "SELECT, UPDATE"))?
         .iter()
@@ -245,7 +245,7 @@ async fn lapse(
     end(tx, done.map(|done| (done.rows_affected(), true))).await
 }
 
-/// A batch that failed behind its BEGIN has begun: that is taken back.
+/// Rolls back a batch that failed after its BEGIN, and returns its error.
 async fn not_begun(conn: &mut PgConnection, error: sqlx::Error) -> CommitError {
     Postgres::clear(conn).await;
     CommitError::RolledBack(error::begin_error(error))

@@ -1,12 +1,12 @@
-//! PostgreSQL: an advisory lock to be quick, one INSERT at the end to be right.
+//! PostgreSQL: an advisory lock for speed, and one INSERT at the end for correctness.
 //!
-//! Between BEGIN and COMMIT the library writes one row and nothing else. Order of a fresh run:
-//! BEGIN, setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT
-//! under the ownership check; COMMIT. `fused` does the same in fewer messages.
+//! Between BEGIN and COMMIT the library writes one row and nothing else. The order of a fresh run: BEGIN,
+//! setting and lock in one batch; look-up, in a snapshot taken after the lock; body; INSERT under the ownership
+//! check; COMMIT. `fused` does the same in fewer messages.
 //!
-//! The **ownership check** is the setting `idem.held`: local to the transaction, so it reverts with the
-//! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim;
-//! an INSERT that does not find its own attempt there writes nothing.
+//! The **ownership check** is the setting `idem.held`. It is local to the transaction, so it reverts with the
+//! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim. An INSERT
+//! that does not find its own attempt there writes nothing.
 
 mod claim;
 mod create;
@@ -58,8 +58,7 @@ impl Session for PgConnection {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
             _ if claims.contains(&request.attempt_id.as_uuid().to_string()) => Lock::Granted,
-            // A setting local to the transaction that is gone by the next statement: there was no
-            // transaction.
+            // There was no transaction: a setting that is local to one is gone by the next statement.
             _ => Lock::NoTransaction,
         };
         Ok(found)
@@ -78,8 +77,8 @@ impl Session for PgConnection {
     }
 
     async fn set_savepoint(&mut self, claim: &PgHeldClaim, may_discard: bool) -> Result<(), Error> {
-        // The ownership check is the setting; a savepoint is only needed where the body's writes may be
-        // rolled back alone. A fused claim has set it.
+        // The ownership check is the setting. A savepoint is needed only if the body's writes may have to be
+        // rolled back alone. A fused claim has set it already.
         if may_discard && !claim.dialect.fused {
             self.execute_own(sql::set_savepoint(&claim.request)).await
         } else {
@@ -148,7 +147,7 @@ impl Session for PgConnection {
                     "INSERT"
                 };
                 match error::write_error(error, &request.table, privilege) {
-                    // What is refused so is refused before the ownership check is asked.
+                    // The server refuses for these reasons before it evaluates the ownership check.
                     Error::TableMoved { .. } | Error::PermissionDenied { .. }
                         if !self.is_aborted().await =>
                     {
@@ -181,7 +180,7 @@ impl Session for PgConnection {
     }
 }
 
-/// What the methods of [`Session`] share.
+/// The helpers that the methods of [`Session`] share.
 trait Own {
     async fn begin_again(&mut self);
     async fn execute_own(&mut self, statement: String) -> Result<(), Error>;
@@ -194,11 +193,11 @@ trait Own {
 }
 
 impl Own for PgConnection {
-    /// After a COMMIT that was refused: begins an empty transaction, for the driver still counts on one and
-    /// will end it. ROLLBACK of none would be answered by a warning. When this is answered, the refused one
-    /// has released its locks.
+    /// Begins an empty transaction after a refused COMMIT: the driver still counts on a transaction and will
+    /// end it, and a ROLLBACK outside any would be answered by a warning. Once BEGIN is answered, the refused
+    /// transaction has released its locks.
     async fn begin_again(&mut self) {
-        // A link that fails here fails the ROLLBACK as well.
+        // If the connection fails here, the ROLLBACK fails as well.
         let _ = self.execute(sql::BEGIN).await;
     }
 
@@ -209,13 +208,13 @@ impl Own for PgConnection {
         Ok(())
     }
 
-    /// Returns whether a transaction is open that a failed statement has aborted, as it does any.
+    /// Returns whether a transaction is open and aborted by a failed statement. Any failed statement aborts it.
     async fn is_aborted(&mut self) -> bool {
         self.execute(sql::IS_ALIVE).await.is_err()
     }
 
-    /// The INSERT wrote nothing and failed at nothing: the ownership check, another table, another attempt's newer
-    /// record, or a trigger.
+    /// Returns why the INSERT wrote no row without an error: the ownership check, another table, another
+    /// attempt's newer record, or a trigger.
     async fn why_no_row(
         &mut self,
         claim: &PgHeldClaim,
@@ -239,9 +238,9 @@ impl Own for PgConnection {
     }
 }
 
-/// Whether the connection's prepared statements are kept, and may have names. A pool knows; of a
-/// borrowed connection one that has kept none so far is not asked to begin with ours: sqlx would
-/// name them even with its cache off, and a pooler would mix the names up (sqlx #67).
+/// Returns whether the connection keeps prepared statements, which may then have names. A pool knows. A
+/// borrowed connection that has kept none so far gets none of ours: sqlx would name them even with its cache
+/// off, and a pooler would mix the names up (sqlx #67).
 fn keeps_statements(conn: &PgConnection, request: &PgClaimRequest) -> bool {
     request
         .pool_traits
@@ -249,16 +248,16 @@ fn keeps_statements(conn: &PgConnection, request: &PgClaimRequest) -> bool {
         .unwrap_or_else(|| conn.cached_statements_size() > 0)
 }
 
-/// The look-up, and the claims held in this transaction.
+/// Looks the record up, and reads the claims held in this transaction.
 async fn look(
     conn: &mut PgConnection,
     request: &PgClaimRequest,
 ) -> Result<(PgFound, String), Error> {
     match look_once(conn, request).await {
-        // Outside a transaction nothing is lost by it, and the statement is prepared anew.
+        // Outside a transaction a second try loses nothing: the statement is prepared anew.
         Err(lost @ Error::StatementsLost(_)) if !conn.is_in_transaction() => {
             match look_once(conn, request).await {
-                // There was one that sqlx does not know of.
+                // There was a transaction that sqlx does not know of.
                 Err(Error::TransactionAborted) => Err(lost),
                 again => again,
             }
@@ -282,7 +281,7 @@ async fn look_once(
     read_lookup(&row, request)
 }
 
-/// What a look-up's row shows, and the claims held in its transaction.
+/// Reads a look-up's row: the record, and the claims held in its transaction.
 fn read_lookup(row: &PgRow, request: &PgClaimRequest) -> Result<(PgFound, String), Error> {
     let table_oid: i64 = row.try_get("table_oid").map_err(error::map_error)?;
     let verified: &str = row.try_get("verified").map_err(error::map_error)?;

@@ -1,4 +1,4 @@
-//! What a pool's options tell of its connections.
+//! Reads the traits of a pool's connections from its options.
 
 use std::sync::{Arc, Weak};
 
@@ -9,11 +9,11 @@ use super::super::bounded::Bounded;
 use super::claim::PgPoolTraits;
 use super::fused;
 
-/// Of these options; read once, for only their spelling as a URL tells the capacity of the statement
-/// cache.
+/// Returns the traits that these options give. Reads them once, because only the options' form as a URL shows
+/// the capacity of the statement cache.
 pub(super) fn of(options: &Arc<PgConnectOptions>) -> PgPoolTraits {
     static KNOWN: Bounded<KnownOptions, PgPoolTraits> = Bounded::new();
-    // An address is no other options' as long as a weak pointer to it is kept.
+    // As long as a weak pointer to the options is kept, no other options have their address.
     let ours = Arc::as_ptr(options);
     KNOWN
         .find(|known| known.0.as_ptr() == ours)
@@ -24,7 +24,7 @@ pub(super) fn of(options: &Arc<PgConnectOptions>) -> PgPoolTraits {
         })
 }
 
-/// The options of a pool, the very ones and not equal ones.
+/// The options of a pool, compared by identity and not by value.
 struct KnownOptions(Weak<PgConnectOptions>);
 
 impl PartialEq for KnownOptions {
@@ -34,7 +34,7 @@ impl PartialEq for KnownOptions {
 }
 
 fn read(options: &PgConnectOptions) -> PgPoolTraits {
-    // Of any host and user: not every one of them can be part of a URL (`::1`; sqlx panics).
+    // Replaces host and user: not every one of them can be part of a URL (`::1`; sqlx panics).
     let url = options.clone().host("any").username("any").to_url_lossy();
     let keeps_none = url
         .query_pairs()

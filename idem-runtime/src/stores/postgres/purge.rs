@@ -1,4 +1,4 @@
-//! Deleting what has expired, in batches that stand in nobody's way.
+//! Deletes purgeable records in batches that are in no other transaction's way.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
@@ -8,7 +8,7 @@ use super::statement::Statement;
 use super::{error, sql};
 use crate::values::error::Error;
 
-/// Deletes one batch; returns how many records.
+/// Deletes one batch and returns the number of records.
 pub(super) async fn batch(
     conn: &mut PgConnection,
     table: &str,
@@ -25,7 +25,7 @@ pub(super) async fn batch(
     Ok(done.rows_affected())
 }
 
-/// One batch in a transaction of its own, if no other node has the lead.
+/// Deletes one batch in its own transaction, if no other node has the lead.
 pub(super) async fn leading(
     conn: &mut PgConnection,
     table: &str,

@@ -1,8 +1,8 @@
-//! A look-up's row, read alike whatever the session has set.
+//! Reads a look-up's row alike whatever the session has set.
 //!
-//! A statement whose values stand in its text is answered in text: what bytes look like there is a
-//! setting (`bytea_output`), and so is what text is encoded in (`client_encoding`). So every text that
-//! may hold more than ASCII is asked for as bytes, and bytes are read in both of their forms.
+//! A statement whose values stand in its text is answered in text. Settings then choose the form of bytes
+//! (`bytea_output`) and the encoding of text (`client_encoding`). So the library asks for every text that may
+//! hold more than ASCII as bytes, and reads bytes in both of their forms.
 
 use sqlx::postgres::{PgRow, PgValueFormat};
 use sqlx::{Row as _, ValueRef as _};
@@ -14,7 +14,7 @@ use crate::values::error::Error;
 use crate::values::key::hex;
 use crate::values::record::Record;
 
-/// The record, if its columns are not all null.
+/// Returns the record, if its columns are not all null.
 pub(super) fn record(
     row: &PgRow,
     text: fn(&PgRow, &str) -> Result<String, Error>,
@@ -22,13 +22,13 @@ pub(super) fn record(
     row::record_by(row, text, bytes)
 }
 
-/// A column of text, asked for as bytes in UTF-8.
+/// Reads a column of text, which the query asks for as bytes in UTF-8.
 pub(super) fn text(row: &PgRow, column: &str) -> Result<String, Error> {
     let bytes = bytes(row, column)?.unwrap_or_default();
     String::from_utf8(bytes).map_err(|error| broken(error.into()))
 }
 
-/// A column of bytes; `None` if it is null.
+/// Reads a column of bytes; `None` if it is null.
 pub(super) fn bytes(row: &PgRow, column: &str) -> Result<Option<Vec<u8>>, Error> {
     let value = row.try_get_raw(column).map_err(error::map_error)?;
     if value.is_null() {
@@ -47,8 +47,7 @@ fn broken(error: sqlx::error::BoxDynError) -> Error {
     Error::Database(sqlx::Error::Decode(error).into())
 }
 
-/// Reads the `hex` form and the `escape` form. No value begins alike in both: a backslash is doubled in
-/// the latter.
+/// Reads the `hex` form and the `escape` form. No value begins alike in both: the latter doubles a backslash.
 fn read(sent: &[u8]) -> Option<Vec<u8>> {
     if let Some(digits) = sent.strip_prefix(b"\\x") {
         return hex::read(digits);

@@ -1,9 +1,9 @@
 //! A statement with values, sent in the way that the connection's statements allow.
 //!
-//! Where statements are kept, it is prepared once under a name. Where they are not, as behind a
-//! pooler in transaction mode, it is one message with the values in its text. sqlx would prepare it
-//! without a name and ask for the answer by a second message; outside a transaction the pooler may
-//! hand that one to another server connection, which knows no such statement, or somebody else's.
+//! If the connection keeps statements, this one is prepared once under a name. If it keeps none, as behind a
+//! pooler in transaction mode, the statement is one message with the values in its text. sqlx would prepare it
+//! without a name and ask for the answer in a second message. Outside a transaction the pooler may send that
+//! message to another server connection, which knows no such statement, or another client's.
 
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow, Postgres};
 use sqlx::query::Query;
@@ -15,13 +15,13 @@ use uuid::Uuid;
 use super::error;
 use crate::values::key::hex;
 
-/// `$1` and on are the values, in the order in which they are bound.
+/// A statement. `$1`, `$2` and so on stand for the values, in the order in which they are bound.
 ///
-/// A text goes as bytes either way, and is decoded by the server: what encoding a session reads its
-/// client's text in is a setting (`client_encoding`), and two sessions would store one key as two.
+/// A text is sent as bytes either way, and the server decodes it. The encoding in which a session reads its
+/// client's text is a setting (`client_encoding`): otherwise two sessions would store one key as two.
 pub(super) struct Statement {
     text: String,
-    /// What stands in the places of the values.
+    /// The text in the places of the values.
     placeholders: Vec<String>,
     /// The values themselves, if they are sent beside the text.
     arguments: Option<Result<PgArguments, BoxDynError>>,
@@ -53,7 +53,7 @@ impl Statement {
         self
     }
 
-    /// The one row.
+    /// Returns the one row.
     pub(super) async fn fetch_one(self, conn: &mut PgConnection) -> Result<PgRow, Error> {
         let answer = match self.ready() {
             Ready::Named(query) => query.fetch_one(&mut *conn).await,
@@ -62,7 +62,7 @@ impl Statement {
         forget_dead(conn, answer).await
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub(super) async fn fetch_all(self, conn: &mut PgConnection) -> Result<Vec<PgRow>, Error> {
         let answer = match self.ready() {
             Ready::Named(query) => query.fetch_all(&mut *conn).await,
@@ -95,21 +95,21 @@ enum Ready {
     Text(String),
 }
 
-/// Forgets all statements that the driver keeps for this connection if the server knows them no more
-/// (`DISCARD ALL`, `DEALLOCATE ALL`) or will not run them any more (a column has another type): each is
-/// prepared anew when it is next asked for. Otherwise every later call here would fail alike.
+/// Forgets all statements that the driver keeps for this connection, if the server no longer knows them
+/// (`DISCARD ALL`, `DEALLOCATE ALL`) or no longer runs them (a column has another type). Each is prepared anew
+/// when it is next used. Otherwise every later call on this connection would fail alike.
 async fn forget_dead<T>(conn: &mut PgConnection, answer: Result<T, Error>) -> Result<T, Error> {
     if let Err(error) = &answer
         && error::is_dead_statement(error)
     {
-        // A link that fails here fails whoever uses it next.
+        // If the connection fails here, its next use fails too.
         let _ = conn.clear_cached_statements().await;
     }
     answer
 }
 
-/// Puts the values in the places of `$1` and on. The text is the library's own; it has no other
-/// dollar sign.
+/// Puts the values in the places of `$1`, `$2` and so on. The text is the library's own and has no other dollar
+/// sign.
 fn splice(text: &str, literals: &[String]) -> String {
     let mut pieces = text.split('$');
     let mut spliced = pieces.next().unwrap_or_default().to_owned();
@@ -122,7 +122,7 @@ fn splice(text: &str, literals: &[String]) -> String {
             .and_then(|number: usize| literals.get(number.checked_sub(1)?));
         match literal {
             Some(literal) => spliced.push_str(literal),
-            // The server knows no such parameter and says so.
+            // The server reports that it knows no such parameter.
             None => spliced.extend(["$", number]),
         }
         spliced.push_str(rest);
@@ -132,15 +132,15 @@ fn splice(text: &str, literals: &[String]) -> String {
 
 /// A value of a statement.
 pub(super) trait Value {
-    /// The value as SQL text: integers and hex, for which no setting of the server changes the reading.
+    /// Returns the value as SQL text: integers and hex, which every setting of the server reads alike.
     fn literal(&self) -> String;
 
-    /// What stands for the value number `number` where it is sent beside the text.
+    /// Returns the placeholder of value number `number`, if the values are sent beside the text.
     fn placeholder(&self, number: usize) -> String {
         format!("${number}")
     }
 
-    /// Adds it to the values that are sent beside the text.
+    /// Adds the value to those that are sent beside the text.
     fn add_to(self, arguments: &mut PgArguments) -> Result<(), BoxDynError>;
 }
 

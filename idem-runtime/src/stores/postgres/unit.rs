@@ -1,4 +1,4 @@
-//! Units of work on PostgreSQL: begin, join, mark, commit.
+//! Units of work on PostgreSQL: begin, join, savepoint, commit.
 
 use sqlx::postgres::{PgConnection, PgTransactionManager, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Row as _, Transaction};
@@ -57,7 +57,7 @@ impl Backend for Postgres {
             None | Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
                 Ok(Self::open(conn, request).await?)
             }
-            // What the fused path began, it left aborted.
+            // The fused path left the transaction that it began aborted.
             Some(FusedFallback::Unprepared | FusedFallback::Unfit) => {
                 Ok(open_plainly(conn, request, sql::begin_after_fused(request)).await?)
             }
@@ -91,8 +91,8 @@ impl Backend for Postgres {
 
     async fn clear(conn: &mut PgConnection) {
         if !conn.is_in_transaction() {
-            // A warning where there is nothing to end; a dead link says so again to whoever uses it
-            // next.
+            // If there is nothing to end, the server warns. A lost connection reports itself again at its next
+            // use.
             let _ = conn.execute(sql::ROLLBACK).await;
         }
     }
@@ -105,13 +105,13 @@ impl Backend for Postgres {
     async fn has_ended(tx: &mut Transaction<'_, Self>, claim: &PgHeldClaim) -> Result<bool, Error> {
         let (asked, ended) = sql::ended(&claim.request);
         let answer = tx.fetch_optional(sqlx::raw_sql(AssertSqlSafe(asked))).await;
-        // Of a connection that is out of step, this is another statement's answer.
+        // If the connection is out of step, this is another statement's answer.
         Ok(matches!(answer, Ok(Some(row)) if row.try_get(0).is_ok_and(|said: &str| said == ended)))
     }
 
     async fn check_transaction(tx: &mut Transaction<'_, Self>) -> Result<(), Error> {
-        // COMMIT of an aborted transaction, and of none, reports success. A savepoint is refused in
-        // either.
+        // COMMIT reports success also for an aborted transaction, and without one. A savepoint is refused in
+        // both cases.
         tx.execute(sql::CHECK_TRANSACTION)
             .await
             .map_err(error::map_error)?;
@@ -123,7 +123,7 @@ impl Backend for Postgres {
     }
 
     async fn is_in_sync(conn: &mut PgConnection) -> bool {
-        // What a dead link does not answer, nobody reads later.
+        // If a lost connection does not answer, no later statement can read that answer.
         in_sync::is_in_sync(conn).await.unwrap_or(true)
     }
 
@@ -164,7 +164,7 @@ impl Backend for Postgres {
     }
 
     fn is_momentary(error: &Error) -> bool {
-        // A lease's claim takes another connection, or this one with its statements prepared anew.
+        // A lease's claim uses another connection, or this one with its statements prepared anew.
         matches!(error, Error::StatementsLost(_))
     }
 
@@ -177,7 +177,7 @@ impl Backend for Postgres {
     }
 }
 
-/// Begins by this text, and looks up in a statement of its own.
+/// Begins with this text, and looks the record up in a separate statement.
 async fn open_plainly<'c>(
     conn: &'c mut PgConnection,
     request: &PgClaimRequest,
@@ -196,7 +196,8 @@ async fn open_plainly<'c>(
     Ok((tx, found))
 }
 
-/// What came of the lock, by the setting that the BEGIN batch made; `None` if it made none.
+/// Returns the answer to the request for the lock, by the setting that the BEGIN batch made; `None` if it made
+/// none.
 pub(super) fn lock_answer(claims: &str, request: &PgClaimRequest) -> Option<Lock> {
     let (owner, attempt) = claims.split_once(':')?;
     if attempt.trim_end_matches(',') != request.attempt_id.as_uuid().to_string() {

@@ -1,17 +1,17 @@
 //! Files attached to the connection, whose COMMIT may not be one with the record's.
 //!
-//! SQLite commits several files as one only where all of them keep a rollback journal beside them
-//! (<https://sqlite.org/lang_attach.html>). Of any other file it is asked, before COMMIT, whether this
-//! transaction has written to it. Only C can ask that outright (`sqlite3_txn_state`); here it is told by
-//! the file's write lock, which a transaction that has written keeps to its end:
+//! SQLite commits several files as one only if all of them keep a rollback journal beside them
+//! (<https://sqlite.org/lang_attach.html>). For any other file the library checks, before COMMIT, whether this
+//! transaction has written to it. Only C can ask that outright (`sqlite3_txn_state`). Here the file's write
+//! lock shows it, which a transaction that has written keeps to its end:
 //!
 //! 1. Another connection gets the lock: nobody has it, and nothing was written.
-//! 2. It does not, and this one does not either: it is somebody else's, and nothing was written.
-//! 3. This one gets it: it had it before. Or the other has just let go of it, which shows if it has
-//!    committed; where it has rolled back, a file that was only read is refused.
+//! 2. Neither the other connection nor this one gets it: a third one has it, and nothing was written.
+//! 3. This connection gets it: it had the lock before. Or the other one has just released it: that shows if it
+//!    has committed; if it has rolled back, a file that was only read is refused.
 //!
-//! A caller's `BEGIN IMMEDIATE` takes the write lock of every file attached, which is not told from a
-//! write: it is refused.
+//! A caller's `BEGIN IMMEDIATE` takes the write lock of every attached file. That cannot be told from a write,
+//! and is refused.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use crate::values::error::{Error, SchemaFault};
 pub(super) struct Attached {
     name: String,
     file: String,
-    /// Whether its COMMIT is one with the main file's.
+    /// Whether it commits as one with the main file.
     is_one: bool,
 }
 
-/// The files attached. A database in memory is none: what is written there goes with the process, as a
-/// temporary table does.
+/// Lists the attached files. A database in memory is none: its contents are lost with the process, like a
+/// temporary table.
 pub(super) async fn list(conn: &mut SqliteConnection) -> Result<Vec<Attached>, Error> {
     let rows = sqlx::query(sql::ATTACHED)
         .fetch_all(conn)
@@ -54,7 +54,7 @@ pub(super) async fn list(conn: &mut SqliteConnection) -> Result<Vec<Attached>, E
     Ok(attached)
 }
 
-/// Refuses a transaction that has written where COMMIT is not one with the record's.
+/// Refuses a transaction that has written to a file whose COMMIT is not one with the record's.
 pub(super) async fn check(conn: &mut SqliteConnection, files: Vec<Attached>) -> Result<(), Error> {
     for file in files {
         if !file.is_one && is_written(conn, &file).await? {
@@ -71,7 +71,7 @@ async fn is_written(conn: &mut SqliteConnection, file: &Attached) -> Result<bool
     let options = SqliteConnectOptions::new()
         .filename(&file.file)
         .busy_timeout(Duration::ZERO);
-    // A file that cannot be opened, of another VFS perhaps, is asked by this connection alone.
+    // If the other connection cannot open the file, perhaps because of its VFS, only this connection is asked.
     let mut other = options.connect().await.ok();
     if let Some(other) = &mut other
         && other.execute(sql::BEGIN_TO_WRITE).await.is_ok()
@@ -88,13 +88,13 @@ async fn is_written(conn: &mut SqliteConnection, file: &Attached) -> Result<bool
     Ok(is_ours)
 }
 
-/// Changes with each COMMIT that another connection sees.
+/// Returns a number that changes with each COMMIT of another connection.
 async fn commits(other: &mut Option<SqliteConnection>) -> Option<i64> {
     let version = sqlx::query_scalar(sql::COMMITS);
     version.fetch_one(other.as_mut()?).await.ok()
 }
 
-/// Whether this connection has the write lock now, by a write that changes nothing.
+/// Returns whether this connection has the write lock now, by a write that changes nothing.
 async fn takes_write_lock(conn: &mut SqliteConnection, file: &Attached) -> Result<bool, Error> {
     let version: i64 = sqlx::query_scalar(AssertSqlSafe(sql::user_version(&file.name)))
         .fetch_one(&mut *conn)

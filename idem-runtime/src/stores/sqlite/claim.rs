@@ -1,21 +1,20 @@
-//! What SQLite adds to a claim.
+//! SQLite's part of a claim.
 
 use std::fmt;
 
 use super::super::claim::{ClaimRequest, Found, HeldClaim};
 use super::running::RunningKey;
 
-/// What only a pool knows of its connections.
+/// Facts that only a pool knows of its connections.
 #[derive(Debug, Clone, Default)]
 pub struct SqlitePoolTraits {
-    /// The name of the database that they share, if its file has none (shared memory).
+    /// The name of the database that the connections share, if its file has none (shared memory).
     pub(super) shared_memory: Option<String>,
     /// Whether the database ends with its connections (memory), so that none of them may be closed.
     pub(super) ends_with_connections: bool,
 }
 
-/// What SQLite keeps of a claim: the entry that keeps other attempts of this process away, until it is
-/// dropped.
+/// SQLite's part of a claim: the entry that keeps other attempts of this process away until it is dropped.
 pub struct SqliteClaim {
     pub(super) running: Option<RunningKey>,
 }

@@ -1,4 +1,4 @@
-//! The table, for tests and first steps.
+//! Creates the table, for tests and first steps.
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};

@@ -1,4 +1,4 @@
-//! Commits that are on the disk when they answer, whatever the connection was set to.
+//! Commits that are on the disk when they answer, whatever the connection's setting.
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
@@ -10,8 +10,8 @@ use crate::values::error::Error;
 /// `PRAGMA synchronous = FULL`: COMMIT returns when its pages are on the disk.
 const FULL: i64 = 2;
 
-/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a power failure.
-/// Returns the level to restore, if it was lower. It cannot be changed inside a transaction.
+/// Makes a lease's COMMIT survive a power failure, because the effect that follows it is outside the database.
+/// Returns the level to restore, if it was lower. The level cannot be changed inside a transaction.
 pub(super) async fn make_durable(
     conn: &mut SqliteConnection,
     table: &str,
@@ -24,7 +24,7 @@ pub(super) async fn make_durable(
     if level >= FULL {
         return Ok(None);
     }
-    // It fails plainly inside a transaction, and the driver need not know of one.
+    // Inside a transaction it fails with a plain error, even if the driver does not know of the transaction.
     let statement = AssertSqlSafe(sql::set_synchronous(schema, FULL));
     conn.execute(statement).await.map_err(error::begin_error)?;
     Ok(Some(level))
@@ -32,7 +32,7 @@ pub(super) async fn make_durable(
 
 pub(super) async fn restore(conn: &mut SqliteConnection, table: &str, level: Option<i64>) {
     if let Some(level) = level {
-        // A connection that stays more durable than it was asked to be harms nobody.
+        // A connection that stays more durable than it was set to be does no harm.
         let (schema, _) = parts(table);
         let statement = AssertSqlSafe(sql::set_synchronous(schema, level));
         let _ = conn.execute(statement).await;

@@ -1,4 +1,4 @@
-//! Result codes, mapped to the errors that they mean. One place; never by text.
+//! Maps result codes to the errors that they mean. One place; never by text.
 //!
 //! Extended codes carry the primary code in their low byte (sqlite.org/rescode.html).
 
@@ -15,7 +15,7 @@ const BUSY_SNAPSHOT: u32 = 517;
 const CONSTRAINT_PRIMARYKEY: u32 = 1555;
 const CONSTRAINT_UNIQUE: u32 = 2067;
 
-/// What an error of one of the library's own statements means.
+/// Maps an error of one of the library's own statements.
 pub(super) fn map_error(error: sqlx::Error) -> Error {
     let Some(code) = code(&error) else {
         return match error {
@@ -49,7 +49,7 @@ pub(super) fn savepoint_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// As [`map_error`], for BEGIN: one that fails plainly does so inside a transaction.
+/// As [`map_error`], for BEGIN: a plain error means that a transaction is open.
 pub(super) fn begin_error(error: sqlx::Error) -> Error {
     if is_plain_error(&error) {
         Error::AlreadyInTransaction
@@ -58,32 +58,33 @@ pub(super) fn begin_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// `SQLITE_ERROR`: the statement is wrong where it stands.
+/// Returns whether the code is `SQLITE_ERROR`: the statement is wrong in its place.
 pub(super) fn is_plain_error(error: &sqlx::Error) -> bool {
     code(error) == Some(ERROR)
 }
 
-/// A primary key or unique violation.
+/// Returns whether the error is a primary key or unique violation.
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     matches!(code(error), Some(CONSTRAINT_PRIMARYKEY | CONSTRAINT_UNIQUE))
 }
 
-/// Busy or locked: others are in the way, and COMMIT has done nothing.
+/// Returns whether the database was busy or locked: others block it, and COMMIT has done nothing.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(code & 0xFF, BUSY | LOCKED))
 }
 
-/// A file that cannot be written.
+/// Returns whether the file cannot be written.
 pub(super) fn is_read_only(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code & 0xFF == READONLY)
 }
 
-/// A lock between connections that share a cache: the busy handler is not asked.
+/// Returns whether the code is of a lock between connections that share a cache: SQLite does not call the busy
+/// handler for it.
 pub(super) fn is_shared_cache_lock(code: &str) -> bool {
     code.parse::<u32>().is_ok_and(|code| code & 0xFF == LOCKED)
 }
 
-/// A deferred constraint: the transaction stands and can only be rolled back.
+/// Returns whether a deferred constraint failed: the transaction is still open and can only be rolled back.
 pub(super) fn is_constraint(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code & 0xFF == CONSTRAINT)
 }

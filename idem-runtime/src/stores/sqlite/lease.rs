@@ -1,4 +1,4 @@
-//! Leases on SQLite: each write in a transaction of its own, flushed before it answers.
+//! Leases on SQLite: each write in its own transaction, flushed before it is answered.
 
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
@@ -28,7 +28,7 @@ impl LeaseSession for SqliteConnection {
         lease_request: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
         check_outside(self)?;
-        // Before the write lock: an answer must not wait for another key's writer.
+        // Comes before the write lock: an answer must not wait for another key's writer.
         let mut running = None;
         let lookup = Sqlite::look_up_before_begin(self, request, &mut running)
             .await
@@ -209,7 +209,7 @@ async fn update(
     end(tx, done.map(|done| (done, done))).await
 }
 
-/// Under the write lock no record is locked by anybody else: what is not extended is lost.
+/// Extends leases. Under the write lock nobody else has locked a record: a lease that is not extended is lost.
 async fn extend(
     conn: &mut SqliteConnection,
     table: &str,

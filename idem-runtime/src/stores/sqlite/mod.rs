@@ -1,18 +1,18 @@
 //! SQLite: one writer at a time arbitrates, and the primary key behind it.
 //!
-//! Order of a fresh run: look-up without a transaction (a replay must not wait for another key's
-//! writer); BEGIN; the write lock; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
+//! The order of a fresh run: look-up without a transaction (a replay must not wait for another key's writer);
+//! BEGIN; the write lock; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
 //!
-//! The **ownership check** is the savepoint, named after the attempt: if the body ended the transaction, or
-//! a failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to
-//! release, and no record is written.
+//! The **ownership check** is the savepoint, named after the attempt. If the body ended the transaction, or a
+//! failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to release, and no
+//! record is written.
 //!
-//! **In flight** is known of the keys that run in this process, and only while they run. A record that
-//! waits in a caller's open transaction shows as a database that is busy: at once or after the
-//! connection's `busy_timeout`, [`Error::Busy`]; where the operation waits, until its time is over.
+//! **In flight** is known only of the keys that run in this process, and only while they run. A record that
+//! waits in a caller's open transaction shows as a busy database: [`Error::Busy`], at once or after the
+//! connection's `busy_timeout`. If the operation waits, the error comes when its time is over.
 //!
-//! Tables are named with their schema (`main.` by default), so that a temporary table of the same
-//! name is not in the way.
+//! Tables are named with their schema (`main.` by default), so that a temporary table of the same name cannot
+//! hide them.
 
 mod attached;
 mod claim;
@@ -56,8 +56,7 @@ impl Session for SqliteConnection {
             found.lookup.lock = Lock::NoTransaction;
             return Ok(found);
         }
-        // Before the write lock, for which a duplicate would wait as long as the attempt in flight
-        // runs.
+        // Comes before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
         let database_path = file(self, &request.table).await?;
         let (lock, running) = enter(self, request, database_path.as_ref()).await?;
         let mut found = if lock == Lock::Granted {
@@ -148,7 +147,7 @@ impl Session for SqliteConnection {
     }
 }
 
-/// Inserts the record; returns how many rows that were. None, if `alone` and another file is attached.
+/// Inserts the record and returns the number of rows. Inserts none if `alone` and another file is attached.
 async fn insert(
     conn: &mut SqliteConnection,
     claim: &SqliteHeldClaim,
@@ -197,7 +196,7 @@ async fn enter(
         .as_raw_handle()
         .addr()
         .get();
-    // A database without a name is this connection's own.
+    // A database without a name belongs to this connection only.
     let database_path = database_path.or(request.pool_traits.shared_memory.as_ref());
     let database_path = database_path.map_or_else(|| format!("connection {runner}"), String::clone);
     Ok(
@@ -210,8 +209,8 @@ async fn enter(
     )
 }
 
-/// The file of the table's database, asked without reading from it: a statement that reads, and be
-/// it only `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
+/// Returns the file of the table's database, without reading from it. A statement that reads, even if it only
+/// reads `pragma_database_list` as a table, fixes the snapshot of a deferred transaction.
 async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>, Error> {
     let (schema, _) = sql::parts(table);
     let databases = conn.fetch_all(sql::FILES).await.map_err(error::map_error)?;
@@ -228,12 +227,12 @@ async fn file(conn: &mut SqliteConnection, table: &str) -> Result<Option<String>
     Ok(None)
 }
 
-/// Whether a transaction is open that the driver does not know of.
+/// Returns whether a transaction is open that the driver does not know of.
 ///
-/// Asked with a statement that is an error inside a transaction and does nothing outside: a probe
-/// that begins one would leave it open if this future is dropped.
+/// Asks with a statement that is an error inside a transaction and does nothing outside. A probe that begins a
+/// transaction would leave it open if this future is dropped.
 async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
-    // Raw, so that it is prepared each time: it is then that SQLite refuses it.
+    // Sent raw, so that it is prepared each time: SQLite refuses it when it is prepared.
     match conn.execute(sqlx::raw_sql(sql::IS_IN_TRANSACTION)).await {
         Ok(_) => Ok(false),
         Err(error) if error::is_plain_error(&error) => Ok(true),
@@ -241,7 +240,7 @@ async fn begun_by_hand(conn: &mut SqliteConnection) -> Result<bool, Error> {
     }
 }
 
-/// The look-up under the write lock: nobody's record can appear from here to COMMIT. The lock comes
+/// Looks the record up under the write lock: no other record can appear from here to COMMIT. The lock comes
 /// first: a deferred transaction that reads first may find its snapshot stale when it writes.
 async fn look_as_writer(
     conn: &mut SqliteConnection,
@@ -254,8 +253,8 @@ async fn look_as_writer(
     }
 }
 
-/// Whether there is a record that an INSERT can have met; the error if there is none: the duplicate is of a
-/// table that a trigger writes.
+/// Checks that there is a record that an INSERT can have met. Returns the error if there is none: the duplicate
+/// is in a table that a trigger writes.
 async fn found_reclaimable(
     conn: &mut SqliteConnection,
     request: &SqliteClaimRequest,
@@ -268,8 +267,8 @@ async fn found_reclaimable(
     }
 }
 
-/// An error of a statement on the table: what is wrong with the table, if the statement is, or what
-/// its code says.
+/// Maps an error of a statement on the table: to the table's fault if the statement is wrong, otherwise by its
+/// code.
 async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
     if error::is_plain_error(&error) {
         verify::why(conn, table, error).await
@@ -278,7 +277,7 @@ async fn wrong_or(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) 
     }
 }
 
-/// The look-up.
+/// Looks the record up.
 async fn look(
     conn: &mut SqliteConnection,
     request: &SqliteClaimRequest,
@@ -286,7 +285,7 @@ async fn look(
     look_at_file(conn, request).await.map(|(found, _)| found)
 }
 
-/// The look-up, and the file of the database that was looked at, if it has a name.
+/// Looks the record up, and returns the file of the database that was read, if it has a name.
 async fn look_at_file(
     conn: &mut SqliteConnection,
     request: &SqliteClaimRequest,
@@ -302,7 +301,7 @@ async fn look_at_file(
         Err(error) => return Err(wrong_or(conn, &request.table, error).await),
     };
     if row.try_get::<bool, _>("dirty").map_err(error::map_error)? {
-        // What was seen may be another attempt's and never be committed.
+        // The record read may be another attempt's that is never committed.
         return Err(SchemaFault::ReadUncommitted.into());
     }
     let file: String = row.try_get("file").map_err(error::map_error)?;

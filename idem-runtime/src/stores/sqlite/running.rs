@@ -1,6 +1,6 @@
 //! The keys that run in this process: a fast check for databases without a lock to try.
 //!
-//! It only makes the common case quick. Take it away and the database still arbitrates.
+//! It only makes the common case fast. Without it the database still arbitrates.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use crate::values::identity::LockKey;
 
 static RUNNING: LazyLock<Mutex<HashMap<KeyInDatabase, Runner>>> = LazyLock::new(Mutex::default);
 
-/// Room for so many is kept in any case.
+/// The number of entries for which room is always kept.
 const ROOM: usize = 1024;
 
-/// Which identity, in which database. The mark covers table, namespace, scope and key.
+/// The identity and its database. The lock key covers table, namespace, scope and key.
 type KeyInDatabase = (String, LockKey);
 
-/// Which connection runs it: an address that is unique while the connection lives.
+/// The connection that runs it: an address that is unique while the connection lives.
 type Runner = usize;
 
 /// The right to run one identity in this process, given back on drop.
@@ -29,12 +29,12 @@ pub struct RunningKey {
 pub(crate) enum Refused {
     /// Another connection of this process runs it.
     Elsewhere,
-    /// This very connection runs it.
+    /// This connection runs it.
     Here,
 }
 
 impl RunningKey {
-    /// Enters the identity, unless it is in already.
+    /// Enters the identity, unless it is entered already.
     pub(crate) fn enter(
         database: &str,
         lock_key: LockKey,
@@ -57,7 +57,7 @@ impl Drop for RunningKey {
     fn drop(&mut self) {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.remove(&self.key);
-        // No more room is kept than a few times what runs.
+        // Keeps no more room than a few times the number of running keys.
         let room = ROOM.max(2 * running.len());
         if running.capacity() > 4 * room {
             running.shrink_to(room);

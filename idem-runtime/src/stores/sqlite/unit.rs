@@ -27,7 +27,7 @@ impl Backend for Sqlite {
     fn pool_traits(pool: &Pool<Self>) -> Result<SqlitePoolTraits, Error> {
         let options = pool.connect_options();
         let name = options.get_filename();
-        // Only a URL tells the mode, and not every file's name can be part of one (sqlx panics).
+        // Only a URL shows the mode, and not every file's name can be part of one (sqlx panics).
         let url = SqliteConnectOptions::clone(&options)
             .filename("any")
             .to_url_lossy();
@@ -68,8 +68,8 @@ impl Backend for Sqlite {
         conn: &'c mut SqliteConnection,
         request: &SqliteClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
-        // Not IMMEDIATE, which takes the write lock of every file attached as well: nobody could tell
-        // afterwards which of them was written.
+        // Not IMMEDIATE, which takes the write lock of every attached file as well: then nobody could tell
+        // which of them was written.
         let mut tx = conn
             .begin_with(sql::BEGIN)
             .await
@@ -111,10 +111,10 @@ impl Backend for Sqlite {
     }
 
     async fn join_plain(conn: &mut SqliteConnection) -> Result<Transaction<'_, Self>, Error> {
-        // A `begin` dropped half-way inside a transaction sends one ROLLBACK too many (sqlx 0.9),
-        // and what that rolls back is the caller's transaction, whose COMMIT then succeeds with
-        // nothing. So once asked for, this savepoint is waited for without giving way; it takes no
-        // lock, and the ping has emptied the queue before it.
+        // If a `begin` is dropped half-way inside a transaction, sqlx 0.9 sends one ROLLBACK too many. It rolls
+        // back the caller's transaction, whose COMMIT then succeeds with nothing. So this future is polled
+        // until the savepoint is set, without returning `Pending`. The savepoint takes no lock, and the ping has
+        // emptied the queue before it.
         conn.ping().await.map_err(error::map_error)?;
         let mut begin = pin!(conn.begin());
         poll_fn(|context| {
@@ -129,11 +129,11 @@ impl Backend for Sqlite {
     }
 
     async fn clear(conn: &mut SqliteConnection) {
-        // A BEGIN that failed began nothing, and what was open outside the driver's count is the
-        // caller's. What the driver counts may already be on its way out: the ping waits for that.
+        // A BEGIN that failed began nothing, and a transaction that the driver does not count is the caller's.
+        // The driver may already be ending one that it counts: the ping waits for that.
         let _ = conn.ping().await;
         while conn.is_in_transaction() {
-            // Fails, and does nothing, inside the transaction that ought to be there.
+            // Fails, and does nothing, inside the transaction that should be there.
             let _ = conn.execute(sql::BEGIN).await;
             if SqliteTransactionManager::rollback(conn).await.is_err() {
                 return;
@@ -142,19 +142,19 @@ impl Backend for Sqlite {
     }
 
     async fn reopen(tx: &mut Transaction<'_, Self>) -> bool {
-        // Fails, and does nothing, inside the transaction that ought to be there.
+        // Fails, and does nothing, inside the transaction that should be there.
         let _ = tx.execute(sql::BEGIN).await;
         true
     }
 
     async fn check_transaction(_: &mut Transaction<'_, Self>) -> Result<(), Error> {
-        // A failed statement does not abort a transaction, and COMMIT of none fails.
+        // A failed statement does not abort a transaction, and COMMIT without a transaction fails.
         Ok(())
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
-        // Readers (rollback journal) are waited for by the driver's busy handler. The driver's COMMIT
-        // alone keeps its count of transactions right wherever this future is dropped.
+        // The driver's busy handler waits for readers (rollback journal). Only the driver's COMMIT keeps its
+        // count of transactions right wherever this future is dropped.
         SqliteTransactionManager::commit(tx).await.map_err(|error| {
             let refusal: fn(DatabaseError) -> Error = if error::is_busy(&error) {
                 Error::Busy
@@ -175,7 +175,7 @@ impl Backend for Sqlite {
         purgeable: Purgeable,
         limit: u32,
     ) -> Result<Option<u64>, Error> {
-        // One statement, and so one transaction: the write lock is the lead.
+        // One statement is one transaction: the write lock is the lead.
         match conn.purge(table, purgeable, limit).await {
             Ok(rows) => Ok(Some(rows)),
             Err(Error::Busy(_)) => Ok(None),
@@ -192,9 +192,9 @@ impl Backend for Sqlite {
     }
 }
 
-/// Names that each connection reads as a database of its own (sqlite.org/inmemorydb.html,
-/// sqlite.org/uri.html). One in memory that such a URI shares by name is refused with the rest:
-/// sqlx's own `sqlite::memory:` is shared.
+/// Returns whether each connection reads the name as a database of its own (sqlite.org/inmemorydb.html,
+/// sqlite.org/uri.html). A URI that shares a database in memory by name is refused with the rest: sqlx's own
+/// `sqlite::memory:` is shared.
 fn is_private_memory(name: &str) -> bool {
     let uri = name.strip_prefix("file:");
     let in_memory = |uri: &str| uri.starts_with(":memory:") || uri.contains("mode=memory");

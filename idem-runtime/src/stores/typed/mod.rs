@@ -1,4 +1,4 @@
-//! The store without the engine, for those who order the steps themselves.
+//! The store without the engine, for callers who order the steps themselves.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -61,7 +61,7 @@ impl<Req, Res> Clone for Store<Req, Res> {
 }
 
 impl<Req, Res> Store<Req, Res> {
-    /// A store of this namespace in the default table, with 24 hours of retention.
+    /// Returns a store of this namespace in the default table, with 24 hours of retention.
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
@@ -74,10 +74,10 @@ impl<Req, Res> Store<Req, Res> {
         }
     }
 
-    /// How long a record lives, by the database's clock.
+    /// Sets how long a record lives, by the database's clock.
     ///
     /// # Errors
-    /// [`Invalid`] of [`Field::Retention`] if below a microsecond, in which databases count, or above
+    /// [`Invalid`] of [`Field::Retention`] if it is below a microsecond, in which databases count, or above
     /// 3,650 days.
     pub fn retention(mut self, retention: Duration) -> Result<Self, Invalid> {
         if retention.as_micros() == 0 {
@@ -96,7 +96,7 @@ impl<Req, Res> Store<Req, Res> {
         Ok(self)
     }
 
-    /// Another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
+    /// Sets another table: `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at
     /// most 61.
     ///
     /// # Errors
@@ -116,9 +116,8 @@ impl<Req, Res> Store<Req, Res> {
         self
     }
 
-    /// The longest request that a record keeps, in bytes of canonical JSON;
-    /// [`DEFAULT_REQUEST_LIMIT`] by default. See
-    /// [`Operation::request_limit`](crate::Operation::request_limit).
+    /// Sets the longest request that a record keeps, in bytes of canonical JSON; [`DEFAULT_REQUEST_LIMIT`] by
+    /// default. See [`Operation::request_limit`](crate::Operation::request_limit).
     #[must_use]
     pub fn request_limit(mut self, bytes: usize) -> Self {
         self.request_limit = bytes;
@@ -136,7 +135,7 @@ impl<Req, Res> Store<Req, Res> {
         i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// The same store for other types.
+    /// Returns the same store for other types.
     pub fn typed<Req2, Res2>(&self) -> Store<Req2, Res2> {
         Store {
             namespace: self.namespace.clone(),

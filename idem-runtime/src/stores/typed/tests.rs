@@ -1,4 +1,4 @@
-//! The bounds of an operation and of a store: the same, in a constant and at run time.
+//! Tests of the bounds of an operation and of a store: the same in a constant and at run time.
 
 use std::panic::{UnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::values::operation::Operation;
 use crate::values::policy::{Lease, MAX_LEASE, MAX_RETENTION, MAX_WAIT, MIN_LEASE, OnLapse};
 use crate::values::spec::{TABLE_MAX, is_table};
 
-/// What a constant panics at, which is a compile error there.
+/// Returns whether a builder panics, which is a compile error in a constant.
 fn is_refused<O>(build: impl FnOnce() -> O + UnwindSafe) -> bool {
     catch_unwind(build).is_err()
 }

@@ -11,7 +11,7 @@ use sqlx::{MySql, Pool, Postgres, Sqlite as SqliteDriver};
 /// A database for one test.
 pub(crate) trait Fresh: sqlx::Database + Sized {
     /// What the test drops at its end.
-    type Home: Send + Sync;
+    type Server: Send + Sync;
 
     /// Creates it, with the record's table, that of the versions, and `tables`.
     async fn fresh(tables: &'static str) -> Db<Self>;
@@ -20,14 +20,14 @@ pub(crate) trait Fresh: sqlx::Database + Sized {
 /// A database, and a pool of connections to it.
 pub(crate) struct Db<D: Fresh> {
     pub(crate) pool: Pool<D>,
-    pub(crate) home: Arc<D::Home>,
+    pub(crate) server: Arc<D::Server>,
 }
 
 impl<D: Fresh> Clone for Db<D> {
     fn clone(&self) -> Self {
         Self {
             pool: self.pool.clone(),
-            home: Arc::clone(&self.home),
+            server: Arc::clone(&self.server),
         }
     }
 }
@@ -35,11 +35,11 @@ impl<D: Fresh> Clone for Db<D> {
 const CONNECTIONS: u32 = 12;
 
 impl Fresh for Postgres {
-    type Home = postgres::Database;
+    type Server = postgres::Database;
 
     async fn fresh(tables: &'static str) -> Db<Self> {
-        let home = postgres::Database::fresh().await;
-        let pool = home.pool(CONNECTIONS);
+        let server = postgres::Database::fresh().await;
+        let pool = server.pool(CONNECTIONS);
         let mut conn = pool.acquire().await.expect("a connection");
         create_if_missing(&mut conn).await.expect("the table");
         for text in [schema::postgres(), tables]
@@ -49,17 +49,17 @@ impl Fresh for Postgres {
             let made = sqlx::raw_sql(text).execute(&mut *conn).await;
             made.expect("tables");
         }
-        let home = Arc::new(home);
-        Db { pool, home }
+        let server = Arc::new(server);
+        Db { pool, server }
     }
 }
 
 impl Fresh for MySql {
-    type Home = mysql::Database;
+    type Server = mysql::Database;
 
     async fn fresh(tables: &'static str) -> Db<Self> {
-        let home = mysql::Database::fresh().await;
-        let pool = home.pool(CONNECTIONS);
+        let server = mysql::Database::fresh().await;
+        let pool = server.pool(CONNECTIONS);
         let mut conn = pool.acquire().await.expect("a connection");
         create_if_missing(&mut conn).await.expect("the table");
         for text in [schema::mysql(), tables]
@@ -69,17 +69,17 @@ impl Fresh for MySql {
             let made = sqlx::raw_sql(text).execute(&mut *conn).await;
             made.expect("tables");
         }
-        let home = Arc::new(home);
-        Db { pool, home }
+        let server = Arc::new(server);
+        Db { pool, server }
     }
 }
 
 impl Fresh for SqliteDriver {
-    type Home = Sqlite;
+    type Server = Sqlite;
 
     async fn fresh(tables: &'static str) -> Db<Self> {
-        let home = Sqlite::fresh(Journal::Wal);
-        let pool = home.pool(CONNECTIONS);
+        let server = Sqlite::fresh(Journal::Wal);
+        let pool = server.pool(CONNECTIONS);
         let mut conn = pool.acquire().await.expect("a connection");
         create_if_missing(&mut conn).await.expect("the table");
         for text in [schema::sqlite(), tables]
@@ -89,7 +89,7 @@ impl Fresh for SqliteDriver {
             let made = sqlx::raw_sql(text).execute(&mut *conn).await;
             made.expect("tables");
         }
-        let home = Arc::new(home);
-        Db { pool, home }
+        let server = Arc::new(server);
+        Db { pool, server }
     }
 }

@@ -32,7 +32,7 @@ impl Source {
         }
     }
 
-    fn take(&self) -> Option<Delivery> {
+    fn next(&self) -> Option<Delivery> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.pop_front()
     }
@@ -45,7 +45,7 @@ impl Source {
     /// Runs a consumer until nothing waits. Returns how many deliveries it has acknowledged.
     pub(crate) async fn run(&self, consumer: &Consumer<impl Handler>) -> usize {
         let mut acknowledged = 0;
-        while let Some(delivery) = self.take() {
+        while let Some(delivery) = self.next() {
             match consumer.handle(&delivery).await {
                 Verdict::Ack => acknowledged += 1,
                 Verdict::Retry { attempts, .. } => {

@@ -12,7 +12,7 @@ fn error(error: sqlx::Error) -> idem_runtime::error::DatabaseError {
     error.into()
 }
 
-fn told(answer: &Answer, attempts: u32) -> Verdict {
+fn verdict_of(answer: &Answer, attempts: u32) -> Verdict {
     let pauses = 0;
     Policy::DEFAULT.verdict(answer, Tried { attempts, pauses }, 1.0)
 }
@@ -40,7 +40,7 @@ fn what_is_not_the_bodys_own_fault_uses_up_no_attempt_not_even_the_last() {
         },
     ];
     for error in errors {
-        match told(&error.as_answer(), LAST) {
+        match verdict_of(&error.as_answer(), LAST) {
             Verdict::Retry { attempts, .. } => assert_eq!(attempts, LAST, "{error}"),
             Verdict::Pause { .. } => {}
             other => panic!("{error}: {other:?}"),
@@ -58,14 +58,14 @@ fn a_store_that_serves_nobody_stops_the_consumer() {
         Error::CommitUnknown(lost()),
     ];
     for error in errors {
-        let verdict = told(&error.as_answer(), 0);
+        let verdict = verdict_of(&error.as_answer(), 0);
         assert!(
             matches!(verdict, Verdict::Pause { .. }),
             "{error}: {verdict:?}"
         );
     }
     for error in [sqlx::Error::PoolTimedOut, sqlx::Error::PoolClosed] {
-        let verdict = told(&error.as_answer(), LAST);
+        let verdict = verdict_of(&error.as_answer(), LAST);
         assert!(
             matches!(verdict, Verdict::Pause { .. }),
             "{error}: {verdict:?}"
@@ -81,7 +81,7 @@ fn an_unknown_outcome_is_parked_under_its_own_reason() {
         attempt_id,
         attempt: 1,
     };
-    match told(&unknown.as_answer(), LAST) {
+    match verdict_of(&unknown.as_answer(), LAST) {
         Verdict::Park { attempt_id: id, .. } => assert_eq!(id, attempt_id),
         other => panic!("{other:?}"),
     }
@@ -89,7 +89,7 @@ fn an_unknown_outcome_is_parked_under_its_own_reason() {
 
 #[test]
 fn a_body_that_ended_its_transaction_is_never_run_again() {
-    match told(&Error::TransactionEnded.as_answer(), 0) {
+    match verdict_of(&Error::TransactionEnded.as_answer(), 0) {
         Verdict::DeadLetter { reason, .. } => {
             assert_eq!(reason, DeadLetterReason::TransactionEnded);
         }
@@ -101,10 +101,10 @@ fn a_body_that_ended_its_transaction_is_never_run_again() {
 fn errors_of_a_statement_of_the_bodys_use_up_attempts() {
     let failed = sqlx::Error::RowNotFound.as_answer();
     assert!(matches!(
-        told(&failed, 0),
+        verdict_of(&failed, 0),
         Verdict::Retry { attempts: 1, .. }
     ));
-    match told(&failed, LAST) {
+    match verdict_of(&failed, LAST) {
         Verdict::DeadLetter { reason, .. } => assert_eq!(reason, DeadLetterReason::AttemptsUsedUp),
         other => panic!("{other:?}"),
     }

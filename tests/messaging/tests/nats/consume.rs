@@ -1,3 +1,5 @@
+//! Consuming from NATS JetStream.
+
 use idem_messaging::inbox::Answer;
 use idem_tests_cluster::broker::NatsServer;
 use idem_tests_messaging::receiver::{Act, Receiver};

@@ -1,3 +1,5 @@
+//! Publishing to NATS JetStream.
+
 use idem_messaging::broker::nats::NatsPublisher;
 use idem_messaging::outbox::{
     Event, EventBuilder, Origin, OutboxEvent, PublishErrorKind, Publisher as _,

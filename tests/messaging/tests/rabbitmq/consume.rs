@@ -1,3 +1,5 @@
+//! Consuming from RabbitMQ.
+
 use idem_messaging::inbox::Answer;
 use idem_tests_cluster::broker::RabbitMqServer;
 use idem_tests_messaging::receiver::{Act, Receiver};

@@ -1,3 +1,5 @@
+//! Publishing to RabbitMQ.
+
 use idem_messaging::broker::rabbitmq::RabbitMqPublisher;
 use idem_messaging::outbox::{
     Event, EventBuilder, Origin, OutboxEvent, PublishErrorKind, Publisher as _,

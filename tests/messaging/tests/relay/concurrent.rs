@@ -3,9 +3,11 @@
 use idem_messaging::outbox::Outbox;
 use idem_tests::patience::in_time;
 
-use crate::subject::{Broker, Rivals, event_of};
+use crate::subject::{Broker, ConcurrentSubject, event_of};
 
-pub(crate) async fn the_transaction_that_began_first_and_commits_last_is_not_skipped<S: Rivals>() {
+pub(crate) async fn the_transaction_that_began_first_and_commits_last_is_not_skipped<
+    S: ConcurrentSubject,
+>() {
     let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
     let relay = subject.relay(&outbox, &broker);
     let mut first = subject.pool().begin().await.expect("a transaction");
@@ -21,7 +23,7 @@ pub(crate) async fn the_transaction_that_began_first_and_commits_last_is_not_ski
     assert_eq!(broker.names(), ["second", "first"]);
 }
 
-pub(crate) async fn an_event_that_is_not_committed_stops_nobody<S: Rivals>() {
+pub(crate) async fn an_event_that_is_not_committed_stops_nobody<S: ConcurrentSubject>() {
     let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
     let mut open = subject.pool().begin().await.expect("a transaction");
     outbox
@@ -41,7 +43,7 @@ pub(crate) async fn an_event_that_is_not_committed_stops_nobody<S: Rivals>() {
     assert_eq!(broker.names(), ["a", "b"]);
 }
 
-pub(crate) async fn an_ordered_append_waits_for_the_commit_of_another<S: Rivals>() {
+pub(crate) async fn an_ordered_append_waits_for_the_commit_of_another<S: ConcurrentSubject>() {
     let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
     let pool = subject.pool();
     let mut first = pool.begin().await.expect("a transaction");

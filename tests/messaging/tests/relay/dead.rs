@@ -30,8 +30,8 @@ pub(crate) async fn a_poisonous_event_is_set_aside_after_its_attempts_and_stops_
         (subject.in_state(DEAD).await, broker.names()),
         (1, vec!["next".to_owned()])
     );
-    let told = "SELECT count(*) FROM idem_outbox WHERE state = 2 AND last_error = 'refused this time' AND attempts = 3";
-    assert_eq!(subject.number(told).await, 1);
+    let recorded = "SELECT count(*) FROM idem_outbox WHERE state = 2 AND last_error = 'refused this time' AND attempts = 3";
+    assert_eq!(subject.number(recorded).await, 1);
 }
 
 pub(crate) async fn an_event_refused_for_good_is_set_aside_at_once<S: Subject>() {

@@ -76,7 +76,7 @@ pub(crate) trait Subject: Sized + Send + Sync {
 }
 
 /// A database on which several transactions can write at once.
-pub(crate) trait Rivals: Subject {
+pub(crate) trait ConcurrentSubject: Subject {
     /// Waits until a transaction waits for another.
     async fn until_blocked(&self);
 }

@@ -7,7 +7,7 @@ use idem_runtime::record::Timestamp;
 use idem_tests::mysql::Database;
 use sqlx::{AssertSqlSafe, Executor as _, MySqlPool};
 
-use super::{Rivals, Subject};
+use super::{ConcurrentSubject, Subject};
 
 const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
@@ -70,7 +70,7 @@ impl Subject for MySql {
     }
 }
 
-impl Rivals for MySql {
+impl ConcurrentSubject for MySql {
     async fn until_blocked(&self) {
         self.database.observer().await.until_blocked(1).await;
     }

@@ -7,7 +7,7 @@ use idem_runtime::record::Timestamp;
 use idem_tests::postgres::Database;
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
 
-use super::{Rivals, Subject};
+use super::{ConcurrentSubject, Subject};
 
 pub(crate) struct Postgres {
     pub(crate) database: Database,
@@ -64,7 +64,7 @@ impl Subject for Postgres {
     }
 }
 
-impl Rivals for Postgres {
+impl ConcurrentSubject for Postgres {
     async fn until_blocked(&self) {
         self.database.observer().await.until_blocked(1).await;
     }

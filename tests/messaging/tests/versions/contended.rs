@@ -18,7 +18,7 @@ impl Contended for Postgres {
 
     async fn until_blocked(db: &Db<Self>, count: usize) {
         let count = i64::try_from(count).expect("a small number");
-        db.home.observer().await.until_blocked(count).await;
+        db.server.observer().await.until_blocked(count).await;
     }
 }
 
@@ -26,7 +26,7 @@ impl Contended for MySql {
     const BEGIN: &'static str = "START TRANSACTION";
 
     async fn until_blocked(db: &Db<Self>, count: usize) {
-        db.home.observer().await.until_blocked(count).await;
+        db.server.observer().await.until_blocked(count).await;
     }
 }
 

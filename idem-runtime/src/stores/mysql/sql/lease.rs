@@ -19,8 +19,8 @@ const DIALECT: LeaseDialect = LeaseDialect {
     clock: ("", NOW),
 };
 
-/// A record in progress, without waiting for anybody's lock: one more, or in the place of the one
-/// that `record` replaces, if that still stands there and is reclaimable, or (taking over) lapsed.
+/// Writes a record in progress without waiting for any lock: inserts it, or replaces the one that `record`
+/// names, if that is still there and is reclaimable, or (taking over) lapsed.
 pub(in super::super) fn upsert(
     request: &MySqlClaimRequest,
     record: &NewRecord<'_>,
@@ -51,7 +51,7 @@ pub(in super::super) fn upsert(
     format!("{}{statement}", at_once())
 }
 
-/// The conditional write of a lease's owner, or of whoever saw its record.
+/// Updates a record on condition, for the lease's owner or for a caller that has read the record.
 pub(in super::super) fn update(request: &MySqlClaimRequest, write: &Write<'_>) -> String {
     let values = WriteValues {
         expected: format!("x'{}'", write.expected),
@@ -64,8 +64,8 @@ pub(in super::super) fn update(request: &MySqlClaimRequest, write: &Write<'_>) -
     DIALECT.change(&request.table, write.change, &values, &is_it)
 }
 
-/// Names those attempts of the leases that hold theirs. The joined order is fixed: each record is found by
-/// its key, and no other is locked.
+/// Returns the attempts that still hold their leases. The join order is fixed: each record is found by its key,
+/// and no other is locked.
 pub(in super::super) fn held(table: &str, due: &[Due<'_>], lock: &str) -> String {
     format!(
         "{SELECT} r.attempt_id FROM ({}) AS due STRAIGHT_JOIN {table} AS r ON {DUE} AND r.{} {lock}",
@@ -105,7 +105,7 @@ fn each(due: &[Due<'_>]) -> String {
     rows.join(" UNION ALL ")
 }
 
-/// Makes of lapsed leases of one operation what its policy says.
+/// Changes lapsed leases of one operation as their policy says.
 pub(in super::super) fn lapse(overdue: &Overdue<'_>, now: Timestamp) -> String {
     let now = now.as_micros();
     format!(
@@ -122,7 +122,7 @@ pub(in super::super) fn lapse(overdue: &Overdue<'_>, now: Timestamp) -> String {
     )
 }
 
-/// Records of unknown outcome, oldest lapse first.
+/// Lists records of unknown outcome, oldest lapse first.
 pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     let after = page.after.map_or_else(String::new, |(until, scope, key)| {
         format!(
@@ -142,7 +142,7 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     )
 }
 
-/// How many records of unknown outcome a namespace has.
+/// Counts a namespace's records of unknown outcome.
 pub(in super::super) fn count_unknown(table: &str, namespace: &str) -> String {
     format!(
         "{SELECT} COUNT(*) AS found FROM {table} WHERE namespace = {} AND status = {} LIMIT 1",

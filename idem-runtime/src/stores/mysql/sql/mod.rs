@@ -1,11 +1,11 @@
-//! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
+//! The text of every statement. Only a checked table name, integers and hex are ever spliced in.
 //!
-//! Statements go as text, values and all, and not as prepared ones: sqlx 0.9 loses its place in the
-//! stream of answers where a call is dropped while a statement is being prepared, and would take
-//! one statement's answer for another's. Several go in one message where no decision lies between.
+//! Statements are sent as text with their values, and not as prepared ones. If a call is dropped while a
+//! statement is being prepared, sqlx 0.9 loses its place in the stream of answers, and would take one
+//! statement's answer for another's. Several statements go in one message if no decision lies between them.
 //!
-//! Two servers, one text: each runs the comments that are addressed to it (`/*M!`: MariaDB;
-//! `/*!80001`: MySQL from 8.0.1, passed over by MariaDB).
+//! The text is the same for both servers: each runs the comments that are addressed to it (`/*M!`: MariaDB;
+//! `/*!80001`: MySQL from 8.0.1, skipped by MariaDB).
 
 use sha2::{Digest as _, Sha256};
 
@@ -22,73 +22,74 @@ use crate::values::identity::Identity;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Timestamp};
 
-/// Microseconds since the epoch, by the database's clock: one value in a statement, and no time
-/// zone in it. Where a session has set its `timestamp` to another moment, the clock is read past that.
+/// Microseconds since the epoch, by the database's clock: one value per statement, and independent of time
+/// zones. If a session has set its `timestamp` to another moment, the real clock is read.
 const NOW: &str = "IF(ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) < 60, \
      TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), \
      CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))";
 
-/// The clock alone, for a statement that finds its rows by an index on times: not by a moment that is
-/// read anew for each row.
+/// Reads the clock alone, for a statement that finds its rows by an index on times: such a statement must not
+/// use a moment that is read anew for each row.
 pub(super) fn clock() -> String {
     format!("SELECT {NOW} AS now LIMIT 1")
 }
 
-/// Where a table named without a database is looked for.
+/// The server and the database in which a table that is named without a database is looked for.
 const DATABASE_PATH: &str =
     "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS database_path";
 
 /// The status of a placeholder, which no record has.
 pub(super) const PLACEHOLDER: i16 = 0;
 
-/// When a claim and a lease expire: never.
+/// The time at which a claim and a lease expire: never.
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 
-/// Whether the server takes no writes, also from those who may write all the same.
+/// Is true if the server is read-only, also for an account that may write all the same.
 const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) AS read_only";
 
-/// Whether what is written now is held back until a COMMIT. MySQL cannot say, and counts as if.
+/// Is true if writes are held back until a COMMIT. MySQL cannot say, and is taken to hold them back.
 ///
-/// Galera undoes a transaction for the sake of another node's. Where that befalls a `SAVEPOINT`, a `SET`
-/// or a `DO` among several statements of one message, MariaDB (10.11) reports success, and runs the rest
-/// of the message, and whatever comes after it, outside any transaction. A statement that reads a table
-/// or returns rows fails then, as it should.
+/// Galera undoes a transaction for the sake of another node's. If that happens at a `SAVEPOINT`, a `SET` or a
+/// `DO` among several statements of one message, MariaDB (10.11) reports success, and runs the rest of the
+/// message, and everything after it, outside any transaction. A statement that reads a table or returns rows
+/// fails then, as it should.
 const OPEN: &str = "(1 /*M! AND (@@in_transaction OR NOT @@autocommit) */) AS open";
 
-/// The record's columns, and whether a placeholder is of this very session.
+/// The record's columns, and whether a placeholder is of this session.
 const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, \
      r.attempt_id, r.attempt, r.status, r.fingerprint_version, r.codec, r.operation, r.fingerprint, r.request, \
      r.result, r.failure, (r.session_id <=> CONNECTION_ID()) AS own";
 
-/// Ends whatever is open, also where `completion_type` would begin anew or hang up.
+/// Ends any open transaction, even if `completion_type` would begin a new one or disconnect.
 pub(super) const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 
-/// Ends whatever a body has left, table locks after the transaction: the other way round would
-/// commit it.
+/// Ends all that a body has left open. Table locks come after the transaction: the other way round would commit
+/// it.
 pub(super) const LEAVE: &str = "ROLLBACK AND NO CHAIN NO RELEASE; UNLOCK TABLES";
 
 /// Begins a unit of work.
 ///
-/// The first statement fails inside a transaction; the last would commit that one. COMMIT and
-/// ROLLBACK are the driver's, whose count of transactions would be wrong under another
-/// `completion_type`: the second statement fails there, by a value that does not exist, and from then on
-/// [`BEGIN_ANYHOW`] is sent instead. `READ WRITE` is refused by a server that takes no writes.
+/// The first statement fails inside a transaction; the last would commit that one. COMMIT and ROLLBACK are the
+/// driver's, whose count of transactions would be wrong under another `completion_type`. Under such a type the
+/// second statement fails, by a value that does not exist, and from then on [`BEGIN_ANYHOW`] is sent instead. A
+/// server that accepts no writes refuses `READ WRITE`.
 pub(super) const BEGIN: &str = "SET TRANSACTION READ WRITE; \
      SET SESSION completion_type = IF(@@completion_type = 'NO_CHAIN', 0, 9); START TRANSACTION READ WRITE";
 
-/// The same in a session of another `completion_type`, which is kept aside until [`RESTORE`].
+/// Begins in a session of another `completion_type`, which is kept aside until [`RESTORE`].
 pub(super) const BEGIN_ANYHOW: &str = "SET TRANSACTION READ WRITE; \
      SET @idem_completion_type = @@completion_type, SESSION completion_type = 0; START TRANSACTION READ WRITE";
 
-/// After a unit of work, in any session.
+/// Restores the `completion_type` after a unit of work, in any session.
 pub(super) const RESTORE: &str = "SET SESSION completion_type = coalesce(@idem_completion_type, @@completion_type), \
      @idem_completion_type = NULL";
 
-/// SELECT in a session of any `max_join_size`, which is about other statements.
+/// Starts a SELECT that ignores the session's `max_join_size`, which is meant for other statements.
 pub(super) const SELECT: &str =
     "/*M! SET STATEMENT sql_big_selects = 1 FOR */ SELECT /*+ SET_VAR(sql_big_selects = 1) */";
 
-/// A statement in a transaction of its own, whatever the session's autocommit. It fails inside another.
+/// Runs a statement in its own transaction, whatever the session's autocommit. It fails inside another
+/// transaction.
 pub(super) fn alone(text: &str) -> String {
     format!("SET TRANSACTION READ WRITE; {text}; COMMIT AND NO CHAIN NO RELEASE")
 }
@@ -96,11 +97,11 @@ pub(super) fn alone(text: &str) -> String {
 /// A statement that does nothing.
 pub(super) const NOTHING: &str = "DO 0";
 
-/// Fails outside a transaction: no savepoint is kept there. Its name begins otherwise than an attempt's
+/// Fails outside a transaction: no savepoint is kept there. Its name begins differently from an attempt's
 /// (`ClaimRequest::savepoint`).
 pub(super) const CHECK_TRANSACTION: &str = "SAVEPOINT here_idem; RELEASE SAVEPOINT here_idem";
 
-/// How a locking read asks not to wait.
+/// The way in which a locking read asks not to wait.
 enum Wait {
     Shared,
     Exclusive,
@@ -119,12 +120,12 @@ impl Wait {
     }
 }
 
-/// The look before any transaction: a locking read that waits for nobody, and sees what is
-/// committed whatever the isolation.
+/// Looks the record up before any transaction, by a locking read that waits for no lock and sees committed data
+/// under any isolation level.
 ///
-/// Under READ COMMITTED, or it would lock the gap where no record is, and be in the way of other
-/// keys. The first statement fails inside a transaction. The last ends what the read has begun
-/// where autocommit is off.
+/// It runs under READ COMMITTED: otherwise it would lock the gap if there is no record, and block other keys.
+/// The first statement fails inside a transaction. The last one ends the transaction that the read has begun if
+/// autocommit is off.
 pub(super) fn look_up_before_begin(request: &MySqlClaimRequest) -> String {
     format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {}; {END}",
@@ -132,18 +133,18 @@ pub(super) fn look_up_before_begin(request: &MySqlClaimRequest) -> String {
     )
 }
 
-/// A mere look: waits for nobody and locks nothing.
+/// Looks the record up: waits for nobody and locks nothing.
 pub(super) fn look_up(request: &MySqlClaimRequest) -> String {
     look(request, "")
 }
 
-/// The newest record, held as it is until the transaction ends.
+/// Looks up the newest record, and locks it against changes until the transaction ends.
 pub(super) fn look_shared(request: &MySqlClaimRequest) -> String {
     look_locking(request, Wait::Shared)
 }
 
-/// The newest record, ours to replace until the transaction ends; and the savepoint before the
-/// body.
+/// Looks up the newest record, locks it for replacement until the transaction ends, and sets the savepoint
+/// before the body.
 pub(super) fn take_row(request: &MySqlClaimRequest) -> String {
     format!(
         "{}; SAVEPOINT {}; {}",
@@ -157,7 +158,7 @@ fn look_locking(request: &MySqlClaimRequest, wait: Wait) -> String {
     look(request, wait.clause())
 }
 
-/// One row always: the clock, and the record's columns or nulls.
+/// Looks the record up. Returns always one row: the clock, and the record's columns or nulls.
 fn look(request: &MySqlClaimRequest, lock: &str) -> String {
     format!(
         "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {DATABASE_PATH}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
@@ -167,8 +168,8 @@ fn look(request: &MySqlClaimRequest, lock: &str) -> String {
     )
 }
 
-/// The placeholder, whose row lock is the claim, without waiting for another attempt's; and the savepoint
-/// before the body. MySQL knows no INSERT that does not wait.
+/// Inserts the placeholder, whose row lock is the claim, without waiting for another attempt's, and sets the
+/// savepoint before the body. MySQL knows no INSERT that does not wait.
 pub(super) fn claim(request: &MySqlClaimRequest) -> String {
     let identity = &request.identity;
     format!(
@@ -188,8 +189,8 @@ pub(super) fn claim(request: &MySqlClaimRequest) -> String {
     )
 }
 
-/// The table's definition, and the clock, whether the transaction still stands and where the table is: two
-/// rows. After the savepoint, which may hide that it does not.
+/// Returns two rows: the table's definition; and the clock, whether the transaction still stands, and where the
+/// table is. Sent after the savepoint, which may hide that the transaction is gone.
 pub(super) fn facts(table: &str) -> String {
     format!(
         "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {DATABASE_PATH} LIMIT 1",
@@ -197,15 +198,15 @@ pub(super) fn facts(table: &str) -> String {
     )
 }
 
-/// The table's definition, as this session finds the table: a temporary one of that name hides it. The
-/// whole of it, where the server can be told to whatever the session leaves out.
+/// Returns the table's definition, as this session finds the table: a temporary one of that name hides it. The
+/// definition is complete if the server can be asked to ignore what the session leaves out.
 pub(super) fn definition(table: &str) -> String {
     format!(
         "/*M! SET STATEMENT sql_mode = 0, sql_quote_show_create = 1 FOR */ SHOW CREATE TABLE {table}"
     )
 }
 
-/// Fails if the savepoint is gone; with `body_writes`, takes back what was written since.
+/// Fails if the savepoint is gone. With `body_writes`, rolls back the writes since then.
 pub(super) fn release_savepoint(request: &MySqlClaimRequest, body_writes: BodyWrites) -> String {
     let savepoint = request.savepoint_name();
     let back = if body_writes == BodyWrites::Discard {
@@ -216,9 +217,8 @@ pub(super) fn release_savepoint(request: &MySqlClaimRequest, body_writes: BodyWr
     format!("{back}RELEASE SAVEPOINT {savepoint}")
 }
 
-/// The record, in place of the placeholder or of the reclaimable record seen; and whether it now stands
-/// there, whole. A trigger may change what is written, and a session that is not strict cuts what
-/// is too long.
+/// Writes the record in place of the placeholder or of the reclaimable record seen, and answers whether it now
+/// is there, whole. A trigger may change it, and a session that is not strict cuts values that are too long.
 pub(super) fn write(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> String {
     let was = match record.replaces {
         None => format!(
@@ -256,7 +256,7 @@ pub(super) fn write(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> Stri
     )
 }
 
-/// Takes this attempt's placeholder away.
+/// Deletes this attempt's placeholder.
 pub(super) fn withdraw(request: &MySqlClaimRequest) -> String {
     format!(
         "DELETE FROM {} WHERE {} AND status = {PLACEHOLDER} AND attempt_id = {}",
@@ -266,7 +266,7 @@ pub(super) fn withdraw(request: &MySqlClaimRequest) -> String {
     )
 }
 
-/// Before a statement that must not wait for a lock. MySQL knows no such INSERT or UPDATE.
+/// Precedes a statement that must not wait for a lock. MySQL knows no such INSERT or UPDATE.
 fn at_once() -> &'static str {
     if fast_check::is_on() {
         "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ "
@@ -280,9 +280,9 @@ fn hash<'e>(record: &'e NewRecord<'_>) -> Option<&'e [u8]> {
     fingerprint.map(|hash| hash.as_bytes().as_slice())
 }
 
-/// One batch of purgeable records; leases are not touched, and locked rows are passed over. The joined order
-/// is fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size`
-/// are about other statements.
+/// Deletes one batch of purgeable records; does not touch leases, and skips locked rows. The join order is
+/// fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size` are
+/// meant for other statements.
 pub(super) fn purge(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
     let (statuses, column, ago) = purgeable(of);
     format!(
@@ -295,7 +295,7 @@ pub(super) fn purge(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> S
     )
 }
 
-/// A purge's batch in a transaction of its own. Under READ COMMITTED only the rows deleted are locked, and no
+/// Deletes a purge's batch in its own transaction. Under READ COMMITTED it locks only the deleted rows, and no
 /// gap between them.
 pub(super) fn purge_alone(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
     format!(
@@ -305,7 +305,8 @@ pub(super) fn purge_alone(table: &str, of: Purgeable, limit: u32, now: Timestamp
     )
 }
 
-/// The name of the lock that is the lead of a table's purge: at most 64 characters, and it covers the database.
+/// Returns the name of the lock that is the lead of a table's purge. It has at most 64 characters, and includes
+/// the database.
 fn lead_name(table: &str) -> String {
     format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))")
 }
@@ -321,7 +322,7 @@ pub(super) fn give_up_lead(table: &str) -> String {
     format!("DO RELEASE_LOCK({})", lead_name(table))
 }
 
-/// These statements behind a question for this number.
+/// Returns these statements after a query for this number.
 pub(super) fn behind_number(number: u64, statements: &str) -> String {
     format!("SELECT {number} AS number LIMIT 1; {statements}")
 }
@@ -329,7 +330,7 @@ pub(super) fn behind_number(number: u64, statements: &str) -> String {
 /// Ends the session.
 pub(super) const END_SESSION: &str = "KILL CONNECTION CONNECTION_ID()";
 
-/// The longest message that the server takes, in bytes.
+/// The longest message that the server accepts, in bytes.
 pub(super) const MAX_PACKET: &str = "SELECT CAST(@@max_allowed_packet AS SIGNED) AS bytes LIMIT 1";
 
 fn is_it(of: &str, identity: &Identity) -> String {

@@ -1,8 +1,8 @@
-//! What is asked of the catalogue.
+//! The queries to the catalogue.
 
 use super::SELECT;
 
-/// What kind of table it is.
+/// Returns the kind of the table.
 pub(in super::super) fn kind(table: &str) -> String {
     format!(
         "{SELECT} coalesce(table_type = 'BASE TABLE', 0) AS base, coalesce(engine = 'InnoDB', 0) AS innodb, \
@@ -12,7 +12,7 @@ pub(in super::super) fn kind(table: &str) -> String {
     )
 }
 
-/// The columns of the primary key, and how many of them are the whole of the three names.
+/// Counts the columns of the primary key, and those that are the whole of one of the three names.
 pub(in super::super) fn primary_key(table: &str) -> String {
     format!(
         "{SELECT} CAST(count(*) AS SIGNED) AS parts, CAST(coalesce(sum(column_name IN ('namespace', 'scope', 'key') \
@@ -22,7 +22,7 @@ pub(in super::super) fn primary_key(table: &str) -> String {
     )
 }
 
-/// The column of the primary key that counts, if there is one.
+/// Returns the primary key's column that counts (`AUTO_INCREMENT`), if there is one.
 pub(in super::super) fn counter(table: &str) -> String {
     format!(
         "{SELECT} column_name AS name FROM information_schema.columns WHERE {} AND column_key = 'PRI' \
@@ -31,7 +31,7 @@ pub(in super::super) fn counter(table: &str) -> String {
     )
 }
 
-/// The table's triggers that run `BEFORE` or `AFTER` a write, with the lines that remove them.
+/// Returns the table's triggers that run `BEFORE` or `AFTER` a write, with the lines that remove them.
 pub(in super::super) fn triggers(table: &str, timing: &str) -> String {
     let quoted = |name: &str| format!("'`', replace({name}, '`', '``'), '`'");
     format!(
@@ -44,7 +44,7 @@ pub(in super::super) fn triggers(table: &str, timing: &str) -> String {
     )
 }
 
-/// Tables of engines without transactions where a body may write.
+/// Returns the tables of engines without transactions where a body may write.
 pub(in super::super) fn without_transactions(table: &str) -> String {
     let of_records = match table.split_once('.') {
         Some((schema, _)) => format!(", '{schema}'"),
@@ -59,7 +59,7 @@ pub(in super::super) fn without_transactions(table: &str) -> String {
     )
 }
 
-/// The table's columns.
+/// Returns the table's columns.
 pub(in super::super) fn columns(table: &str) -> String {
     format!(
         "{SELECT} column_name AS name, data_type AS kind, column_type AS written, \
@@ -72,7 +72,7 @@ pub(in super::super) fn columns(table: &str) -> String {
     )
 }
 
-/// The condition that finds a table in the catalogue, by the columns that name schema and table.
+/// Returns the condition that finds a table in the catalogue, by the columns that name schema and table.
 fn is_it([schema_column, table_column]: [&str; 2], table: &str) -> String {
     match table.split_once('.') {
         Some((schema, name)) => {

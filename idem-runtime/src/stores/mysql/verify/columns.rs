@@ -1,4 +1,4 @@
-//! The columns of the table: those that the library knows, and those that it does not.
+//! Checks the columns of the table: those that the library knows, and those that it does not.
 
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
@@ -7,24 +7,24 @@ use super::super::{error, rows, sql};
 use super::said;
 use crate::values::error::{Error, SchemaFault};
 
-/// What a column must be to hold what is written there.
+/// The requirements on a column that holds what the library writes.
 struct Wanted {
     name: &'static str,
-    /// As in the migration.
+    /// The type in the migration.
     kind: &'static str,
-    /// The types that hold it.
+    /// The types that are wide enough.
     types: &'static [&'static str],
-    /// In bytes; 0: the type says enough.
+    /// The length in bytes; 0: the type alone decides.
     length: u64,
     null: Null,
 }
 
-/// Whether the library leaves it null.
+/// Whether the library leaves the column null.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
-    /// And so it may be; a key must not, or two nulls would be two keys.
+    /// Never, and the column must be NOT NULL: in a key, two nulls would be two keys.
     Never,
-    /// It may be null all the same.
+    /// Never, but the column may be nullable all the same.
     Whatever,
     Sometimes,
 }
@@ -47,8 +47,8 @@ const fn wanted(
 
 const SMALL: &[&str] = &["smallint", "mediumint", "int", "bigint"];
 
-/// Names are bytes and long enough, or a collation or a session that is not strict would make two
-/// keys one; payloads are bytes that nothing cuts.
+/// Names are bytes and long enough: otherwise a collation or a session that is not strict would make two keys
+/// one. Payloads are bytes that nothing cuts.
 const COLUMNS: [Wanted; 18] = [
     wanted(
         "namespace",
@@ -100,7 +100,7 @@ const COLUMNS: [Wanted; 18] = [
     wanted("codec", "SMALLINT", SMALL, 0, Null::Whatever),
 ];
 
-/// A column as the catalogue has it.
+/// A column as the catalogue describes it.
 struct ColumnRow {
     name: String,
     kind: String,

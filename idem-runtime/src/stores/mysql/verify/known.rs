@@ -5,10 +5,10 @@ use sqlx::mysql::MySqlRow;
 use super::super::super::bounded::Bounded;
 use super::said;
 
-/// Each by where it is, the name under which it was asked for, and its definition.
+/// Each with its database, the name under which it was asked for, and its definition.
 static KNOWN: Bounded<String, ()> = Bounded::new();
 
-/// Whether this table, of this definition, was found fit before.
+/// Returns whether this table, with this definition, was found fit before.
 pub(in super::super) fn is_known(table: &str, definition: &str, database_path: &str) -> bool {
     name(table, definition, database_path)
         .is_some_and(|name| KNOWN.find(|known| *known == name).is_some())
@@ -20,17 +20,18 @@ pub(super) fn remember(table: &str, definition: &str, database_path: &str) {
     }
 }
 
-/// The definition in a row of `SHOW CREATE TABLE`; empty for what is no table.
+/// Returns the definition in a row of `SHOW CREATE TABLE`; empty if the row is of no table.
 pub(in super::super) fn text(row: &MySqlRow) -> String {
     said(row, "Create Table")
 }
 
-/// The server and the database that a row was read in.
+/// Returns the server and the database in which a row was read.
 pub(in super::super) fn database_path(row: &MySqlRow) -> String {
     said(row, "database_path")
 }
 
-/// `None` for a definition that does not say all: a session's SQL mode may leave the engine out.
+/// Returns the entry to remember; `None` if the definition is not complete: a session's SQL mode may leave the
+/// engine out.
 fn name(table: &str, definition: &str, database_path: &str) -> Option<String> {
     if database_path.is_empty() || !definition.contains("ENGINE=") {
         return None;
@@ -38,7 +39,7 @@ fn name(table: &str, definition: &str, database_path: &str) -> Option<String> {
     Some([database_path, table, &without_counter(definition)].join("\0"))
 }
 
-/// Leaves out the next value of an `AUTO_INCREMENT` column, which each INSERT changes.
+/// Removes the next value of an `AUTO_INCREMENT` column, which each INSERT changes.
 fn without_counter(text: &str) -> String {
     const COUNTER: &str = " AUTO_INCREMENT=";
     let mut pieces = text.split(COUNTER);

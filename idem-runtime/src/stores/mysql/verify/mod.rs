@@ -1,4 +1,4 @@
-//! Is the table fit to arbitrate? Asked once for each definition that this process meets.
+//! Checks, once for each definition that this process meets, that the table is fit to arbitrate.
 
 mod columns;
 mod known;
@@ -10,7 +10,7 @@ pub(super) use self::known::{database_path, is_known, text};
 use super::{error, rows, sql};
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 
-/// `database_path` is where the table was seen, if it was.
+/// Checks the table. `database_path` is where it was seen, if it was.
 pub(super) async fn table(
     conn: &mut MySqlConnection,
     table: &str,
@@ -37,7 +37,7 @@ pub(super) async fn table(
     if text.starts_with("CREATE TEMPORARY") {
         return not_permanent("temporary", format!("DROP TEMPORARY TABLE {table}"));
     }
-    // A lease's claim has not shown it before, and asks here each time.
+    // A lease's claim has not read the definition before, and checks it here each time.
     if is_known(table, &text, database_path) {
         return Ok(());
     }
@@ -49,8 +49,8 @@ pub(super) async fn table(
     Ok(())
 }
 
-/// An ordinary table of `InnoDB`: others lock no rows. Not partitioned, which forces columns into its
-/// keys; without versions, which do the same.
+/// Checks that the table is an ordinary one of `InnoDB`: other engines lock no rows. It must not be
+/// partitioned, which forces columns into its keys, nor versioned, which does the same.
 async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = sql::verify::kind(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
@@ -79,8 +79,8 @@ async fn kind(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     Err(SchemaFault::NotPermanent { table, found, fix }.into())
 }
 
-/// The primary key, on exactly the three names and the whole of each. Not another unique index:
-/// those are what `unique_checks = 0` switches off.
+/// Checks that the primary key has exactly the three names, and the whole of each. Another unique index does
+/// not count: `unique_checks = 0` switches it off.
 async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     let text = sql::verify::primary_key(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
@@ -100,7 +100,7 @@ async fn arbiter(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> {
     Err(SchemaFault::NoArbiter { table, fix }.into())
 }
 
-/// What a column that counts needs, if it is the primary key: another one.
+/// Returns the clause that gives a counting column another key, if it is the primary key.
 async fn counter(conn: &mut MySqlConnection, table: &str) -> Result<String, Error> {
     let text = sql::verify::counter(table);
     let rows = rows(conn, text).await.map_err(error::map_error)?;
@@ -122,7 +122,8 @@ async fn triggers(conn: &mut MySqlConnection, table: &str) -> Result<(), Error> 
     }
 }
 
-/// The table's triggers that run `BEFORE` or `AFTER` a write: their names, and the lines that remove them.
+/// Returns the table's triggers that run `BEFORE` or `AFTER` a write: their names, and the lines that remove
+/// them.
 async fn triggers_that_run(
     conn: &mut MySqlConnection,
     table: &str,
@@ -135,8 +136,8 @@ async fn triggers_that_run(
     rows.iter().map(named).collect()
 }
 
-/// Returns what is reported and not refused: triggers that run after a write, and tables of engines without
-/// transactions where a body may write.
+/// Returns the faults that are reported and not refused: triggers that run after a write, and tables of engines
+/// without transactions where a body may write.
 pub(super) async fn findings(
     conn: &mut MySqlConnection,
     table: &str,
@@ -160,7 +161,7 @@ pub(super) async fn findings(
     Ok(findings)
 }
 
-/// An error of a statement on the table: what is wrong with the table, if anything is.
+/// Maps an error of a statement on the table: to the table's fault, if it has one.
 pub(super) async fn why(conn: &mut MySqlConnection, name: &str, error: Error) -> Error {
     match (&error, table(conn, name, None).await) {
         (Error::Database(_), Err(unfit @ Error::Schema(_))) => unfit,
@@ -168,7 +169,7 @@ pub(super) async fn why(conn: &mut MySqlConnection, name: &str, error: Error) ->
     }
 }
 
-/// A text of a row, whatever character set the session wants it in; empty for none.
+/// Returns a text of a row, in any character set of the session; empty for none.
 fn said(row: &MySqlRow, column: &str) -> String {
     row.try_get_unchecked(column).unwrap_or_default()
 }

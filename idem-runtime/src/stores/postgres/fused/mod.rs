@@ -1,5 +1,5 @@
-//! The fused path: a unit of work that begins and claims in one message, and records and commits in
-//! one. A fresh run then costs no round trip more than its body in a plain transaction.
+//! The fused path: a unit of work that begins and claims in one message, and records and commits in one. A
+//! fresh run then costs no round trip more than its body in a plain transaction.
 //!
 //! ```text
 //! plain:  BEGIN + lock │ look up │ body │ INSERT          │ COMMIT
@@ -8,41 +8,41 @@
 //!
 //! # Why it is right
 //!
-//! **The claim.** The statements of one message run one after the other, each in a snapshot of its own,
-//! because the transaction reads committed data: the look-up sees the record of an attempt that held the lock
-//! before. Neither statement answers a row, since nobody could act on it before the body. The first *raises*
-//! unless the transaction began here, the lock is granted, the table has been verified on this connection, and
-//! the transaction reads committed data; the second raises if there is a record. An error ends the message, and
-//! its SQLSTATE says why. Nothing has been written then. The next attempt rolls back and looks up in one
-//! message, and if the body is to run after all it takes the plain path.
+//! **The claim.** The statements of one message run one after the other. Each has its own snapshot, because the
+//! transaction reads committed data, so the look-up sees the record of an attempt that held the lock before.
+//! Neither statement returns a row, since nobody could act on it before the body. The first *raises* unless the
+//! transaction began here, the lock is granted, the table has been verified on this connection, and the
+//! transaction reads committed data. The second raises if there is a record. An error ends the message, and its
+//! SQLSTATE says why. Nothing has been written then. The next attempt rolls back and looks up in one message;
+//! if the body is to run after all, the attempt takes the plain path.
 //!
 //! **The record.** `idem.held` lists the claim with the number of the table that was verified. The record's
-//! statement looks for both there before it inserts, and *raises* if they are gone or if it wrote nothing: a
-//! COMMIT behind a statement that wrote nothing would commit the body without its record. The setting reverts
-//! with the transaction. The statement is a plain INSERT: where a record is replaced, the path is the plain one.
-//! The primary key arbitrates. Its answer names the attempt: on a connection that a body has left out of step, no
-//! other answer is taken for it.
+//! statement looks for both there before it inserts. It *raises* if they are gone or if it wrote nothing: a
+//! COMMIT after a statement that wrote nothing would commit the body without its record. The setting reverts
+//! with the transaction. The statement is a plain INSERT: if a record is replaced, the plain path is taken. The
+//! primary key arbitrates. The statement's answer names the attempt, so on a connection that a body has left
+//! out of step no other answer is taken for it.
 //!
-//! **COMMIT.** `COMMIT AND CHAIN` begins an empty transaction, which the driver takes for the old one
-//! and ends by the ROLLBACK that it sends when a transaction is dropped: with a pooled connection at
-//! once, as it goes back. Without it the ROLLBACK would be answered by a warning, once a call. Whether an
-//! error came before COMMIT or of it is told by the INSERT's own end, which is answered first. Deferred
-//! constraints are checked by COMMIT, as on the plain path. No answer at all is a lost COMMIT: the lock
-//! and the record tell what became of it. So they do where the error may be that of the empty transaction,
-//! which begins when the COMMIT is done.
+//! **COMMIT.** `COMMIT AND CHAIN` begins an empty transaction. The driver takes it for the old one, and ends it
+//! by the ROLLBACK that it sends when a transaction is dropped: for a pooled connection at once, as it goes
+//! back. Without the empty transaction the ROLLBACK would be answered by a warning, once per call. The INSERT's
+//! own end, which is answered first, tells whether an error came before COMMIT or from it. COMMIT checks
+//! deferred constraints, as on the plain path. If there is no answer at all, the outcome of COMMIT is open: the
+//! lock and the record tell it. They also do so if the error may be that of the empty transaction, which begins
+//! when the COMMIT is done.
 //!
-//! **What is sent** are EXECUTEs of statements that each connection prepares once, as it verifies the
-//! table. Their values are integers and hex. A server connection that does not know them (a new one, one
-//! behind a pooler, one after `DISCARD ALL`) raises, and is told. PostgreSQL parses them again when
-//! `search_path` or a table changes, name and number of the table together.
+//! **The messages** are EXECUTEs of statements that each connection prepares once, as it verifies the table.
+//! Their values are integers and hex. A server connection that does not know them (a new one, one behind a
+//! pooler, one after `DISCARD ALL`) raises, and the next attempt prepares them. PostgreSQL parses them again
+//! when `search_path` or a table changes, name and number of the table together.
 //!
 //! # Where it steps aside
 //!
-//! - The caller's transaction or connection: there COMMIT, or when ROLLBACK is sent, is not ours.
-//! - Isolation above READ COMMITTED: the snapshot would be older than the lock. At the price of a round
-//!   trip, since only the server knows.
+//! - The caller's transaction or connection: there COMMIT, or the time of ROLLBACK, is not ours.
+//! - Isolation above READ COMMITTED: the snapshot would be older than the lock. This costs a round trip, since
+//!   only the server knows.
 //! - A pool that keeps no prepared statements, as behind a pooler.
-//! - A pool whose options say `idem.fused=off`; [`is_on`].
+//! - A pool whose options say `idem.fused=off`; see [`is_on`].
 
 use std::future::poll_fn;
 
@@ -58,7 +58,7 @@ use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
 use crate::values::record::Timestamp;
 
-/// Whether a pool with these startup options takes this path: unless they say `-c idem.fused=off`.
+/// Returns whether a pool with these startup options takes this path: unless they say `-c idem.fused=off`.
 pub(super) fn is_on(options: Option<&str>) -> bool {
     let set = options
         .unwrap_or_default()
@@ -84,7 +84,7 @@ pub(super) async fn open<'c>(
     }
 }
 
-/// What the first message has found if it raised nothing: no record, and the lock is granted.
+/// Returns the finding of a first message that raised nothing: no record, and the lock is granted.
 fn found_none(request: &PgClaimRequest) -> PgFound {
     PgFound {
         lookup: Lookup {
@@ -104,8 +104,9 @@ fn found_none(request: &PgClaimRequest) -> PgFound {
     }
 }
 
-/// After a first message that raised because of a record or a lock: rolls back and looks up, in one
-/// message. `None` if the record has gone since, or the server will not look: then the plain path says why.
+/// Rolls back and looks up in one message, after a first message that raised because of a record or a lock.
+/// Returns `None` if the record has gone since, or the server refuses the look-up: then the plain path reports
+/// why.
 pub(super) async fn look(
     conn: &mut PgConnection,
     request: &PgClaimRequest,
@@ -169,7 +170,8 @@ pub(super) async fn finish<'c>(
             FinishOutcome::Refused(tx, error::commit_error(error))
         }
         Some(error) if error::is_record_statement_lost(&error) => {
-            // Handed back, the connection would go on to claim and never to record: it is closed when dropped.
+            // If it were handed back, the connection would go on to claim and never to record: it is closed
+            // when dropped.
             let _ = tx.rollback().await;
             FinishOutcome::Failed(CommitError::RolledBack(error::map_error(error)))
         }
@@ -178,7 +180,7 @@ pub(super) async fn finish<'c>(
         }
         Some(error) => {
             let refusal = match error::fused_write_error(error, &claim.request.table) {
-                // What is refused so is refused before the claim is looked for.
+                // The server refuses for these reasons before it looks for the claim.
                 Error::TableMoved { .. } | Error::PermissionDenied { .. }
                     if !tx.is_aborted().await =>
                 {
@@ -191,12 +193,12 @@ pub(super) async fn finish<'c>(
     }
 }
 
-/// After a first message that raised because this connection does not know the statements: rolls back,
-/// prepares them and verifies the table, also where it does not bear the statements: a rule is refused
-/// then. Where there is no table, the plain path says so; and it is taken where the statements are not
-/// known even so, as behind a pooler that has prepared them on another connection.
+/// Rolls back, prepares the statements and verifies the table, after a first message that raised because this
+/// connection does not know the statements. Verifies it also if the table does not allow the statements: a rule
+/// is refused then. If there is no table, the plain path reports it. The plain path is also taken if the
+/// statements are still not known, as behind a pooler that has prepared them on another connection.
 pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), Error> {
-    // Where `DISCARD ALL` took ours it has taken the body's, too.
+    // If `DISCARD ALL` removed our statements, it has removed the body's, too.
     if conn.cached_statements_size() > 0 {
         conn.clear_cached_statements()
             .await

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Tests of the messages that are sent.
 
 use super::*;
 use crate::values::identity::Identity;
@@ -32,7 +32,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
     assert!(text.contains("E'\\\\x275c2200',NULL,42); COMMIT AND CHAIN"));
     assert!(!text.contains('"') && !text.contains("DROP"));
     for (before, literal) in literals(&text) {
-        // Only `E'\\x…'` has backslashes: what one means elsewhere is a setting of the server's.
+        // Only `E'\\x…'` has backslashes: elsewhere their meaning depends on a setting of the server.
         let value = literal.strip_prefix("\\\\x").filter(|_| before == 'E');
         assert!(
             value

@@ -14,7 +14,7 @@ use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Status};
 
-/// The names of one table's statements. They hold a hash of the texts: builds that disagree on those
+/// The names of one table's statements. They contain a hash of the texts, because builds with different texts
 /// can share a server connection.
 pub(in super::super) struct Names {
     lock: String,
@@ -24,7 +24,7 @@ pub(in super::super) struct Names {
 }
 
 impl Names {
-    /// Made once for each table that is remembered.
+    /// Returns the names, which are computed once for each table that is remembered.
     fn of(table: &str) -> Arc<Self> {
         static KNOWN: Bounded<String, Arc<Names>> = Bounded::new();
         KNOWN.find(|known| known == table).unwrap_or_else(|| {
@@ -46,8 +46,9 @@ impl Names {
         }
     }
 
-    /// In this order, for a failing message leaves those before the failure: who knows the lock knows
-    /// all of them.
+    /// Returns the statements in the order in which they are prepared. A message that fails keeps the
+    /// statements before the failure, so a connection that knows the lock's statement, the last one, knows all
+    /// of them.
     pub(in super::super) fn statements(&self, table: &str) -> [(&str, String); 4] {
         [
             (&self.record, record(table)),
@@ -61,9 +62,9 @@ impl Names {
 const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
      AND r.key = convert_from($3, 'UTF8')";
 
-/// `$1` is the lock's number, or null, and `$2` the claim. Checks all that the fused path needs, asks for the
-/// lock, and lists the claim with the table's number in `idem.held`. What is raised is a setting that does not
-/// exist or a cast that fails; the text is for whoever reads the server's log. It answers no row.
+/// Checks all that the fused path needs, asks for the lock, and lists the claim with the table's number in
+/// `idem.held`. `$1` is the lock's number, or null, and `$2` the claim. Raises by a setting that does not exist
+/// or by a cast that fails; the text is for readers of the server's log. Returns no row.
 fn lock(table: &str) -> String {
     format!(
         "(bigint, text) AS SELECT WHERE CASE \
@@ -79,7 +80,7 @@ fn lock(table: &str) -> String {
     )
 }
 
-/// `$1` to `$3` are the identity. Raises if the key has a record, and answers no row.
+/// Raises if the key has a record, and returns no row. `$1` to `$3` are the identity.
 fn claim(table: &str) -> String {
     format!(
         "(bytea, bytea, bytea) AS \
@@ -88,7 +89,7 @@ fn claim(table: &str) -> String {
     )
 }
 
-/// The plain path's look-up.
+/// Looks the record up, as the plain path does.
 fn look_up(table: &str) -> String {
     format!(
         "(bytea, bytea, bytea) AS SELECT {} LEFT JOIN {table} AS r ON {KEY}",
@@ -96,11 +97,11 @@ fn look_up(table: &str) -> String {
     )
 }
 
-/// `$1` to `$10` are the record: the first of its key, completed or failed. Each value more is one more for
-/// the server to read, at every call. Answers the attempt.
+/// Inserts the first record of its key, completed or failed, and returns the attempt. `$1` to `$10` are the
+/// record. Each further value is one more for the server to read at every call.
 ///
-/// The claim is looked for in `idem.held` before anything is inserted: with this table's number behind it, or it
-/// raises. It also raises where the INSERT wrote nothing.
+/// Before it inserts anything, it looks in `idem.held` for the claim with this table's number behind it, and
+/// raises if it is not there. It also raises if the INSERT wrote nothing.
 fn record(table: &str) -> String {
     let text = |n| format!("convert_from(${n}, 'UTF8')");
     let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
@@ -130,7 +131,7 @@ fn record(table: &str) -> String {
     )
 }
 
-/// BEGIN, the lock with every check, and the claim.
+/// Begins, asks for the lock with every check, and claims.
 pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: bool) -> String {
     let names = Names::of(&request.table);
     let identity_bytes =
@@ -159,7 +160,7 @@ pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: b
     text
 }
 
-/// Ends what a message that raised has begun, and looks up.
+/// Ends the transaction of a message that raised, and looks the record up.
 pub(in super::super) fn roll_back_and_look(request: &PgClaimRequest) -> String {
     let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&request.table).look);
     identity(&mut text, request);
@@ -167,7 +168,7 @@ pub(in super::super) fn roll_back_and_look(request: &PgClaimRequest) -> String {
     text
 }
 
-/// Ends what a message that raised has begun, and answers the table's number and the names of the prepared
+/// Ends the transaction of a message that raised, and returns the table's number and the names of the prepared
 /// statements.
 pub(in super::super) fn roll_back_and_list_prepared(table: &str) -> String {
     format!(
@@ -176,7 +177,7 @@ pub(in super::super) fn roll_back_and_list_prepared(table: &str) -> String {
     )
 }
 
-/// Prepares those of the statements that are not among the `known` ones.
+/// Prepares the statements that are not among the `known` ones.
 pub(in super::super) fn prepare(table: &str, known: &str) -> String {
     let mut text = String::new();
     for (name, statement) in Names::of(table).statements(table) {
@@ -187,7 +188,7 @@ pub(in super::super) fn prepare(table: &str, known: &str) -> String {
     text
 }
 
-/// The record, and COMMIT.
+/// Writes the record and commits.
 pub(in super::super) fn record_and_commit(
     claim: &PgHeldClaim,
     record: &NewRecord<'_>,
@@ -220,7 +221,7 @@ pub(in super::super) fn record_and_commit(
     text
 }
 
-/// Namespace, scope and key, as three values.
+/// Appends namespace, scope and key as three values.
 fn identity(text: &mut String, request: &PgClaimRequest) {
     bytes(text, Some(request.identity.namespace().as_bytes()));
     text.push(',');
@@ -234,7 +235,7 @@ fn bytes(text: &mut String, value: Option<&[u8]>) {
         text.push_str("NULL");
         return;
     };
-    // With `E` before it, a literal is read alike whatever the server's settings say of a backslash.
+    // The `E` makes every server read the literal alike, whatever its settings say of a backslash.
     text.push_str("E'\\\\x");
     hex::push_lower(text, value);
     text.push('\'');

@@ -24,7 +24,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
     ),
 };
 
-/// The record in progress: one more, or in the place of one that is replaced, whose attempt is `$11`.
+/// Writes the record in progress: inserts it, or replaces the record whose attempt is `$11`.
 pub(in super::super) fn upsert(
     request: &PgClaimRequest,
     replaces: bool,
@@ -55,7 +55,7 @@ pub(in super::super) fn upsert(
     }
 }
 
-/// The conditional write of a lease's owner, or of whoever saw its record.
+/// Updates a record on condition, for the lease's owner or for a caller that has read the record.
 pub(in super::super) fn update(request: &PgClaimRequest, change: Change) -> String {
     let value = |n: u8| format!("${n}");
     let values = WriteValues {
@@ -68,7 +68,7 @@ pub(in super::super) fn update(request: &PgClaimRequest, change: Change) -> Stri
     DIALECT.change(&request.table, change, &values, IDENTITY)
 }
 
-/// Lapsed leases of one operation, made what its policy says; locked records are skipped.
+/// Changes lapsed leases of one operation as their policy says, and skips locked records.
 pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
     let table = overdue.table;
     format!(
@@ -82,7 +82,7 @@ pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
     )
 }
 
-/// Records of unknown outcome, oldest lapse first.
+/// Lists records of unknown outcome, oldest lapse first.
 pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     let after = page.after.map_or("", |_| {
         "AND (locked_until, scope, key) > (timestamptz 'epoch' + $3 * interval '1 microsecond', $4, $5)"
@@ -95,14 +95,14 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     )
 }
 
-/// How many records of unknown outcome a namespace has.
+/// Counts a namespace's records of unknown outcome.
 pub(in super::super) fn count_unknown(table: &str) -> String {
     let unknown = Status::Unknown.code();
     format!("SELECT count(*) AS found FROM {table} WHERE namespace = $1 AND status = {unknown}")
 }
 
-/// Extends those of the leases whose record nobody has locked; names the attempts that it did. Found by
-/// its key twice: a row's place is its own in its partition only.
+/// Extends the leases whose record nobody has locked, and returns their attempts. Finds each record by its key
+/// twice: the physical location of a row is unique only within its partition.
 pub(in super::super) fn extend(table: &str, due: &[Due<'_>]) -> String {
     let held = held(table, due);
     format!(
@@ -114,7 +114,7 @@ pub(in super::super) fn extend(table: &str, due: &[Due<'_>]) -> String {
     )
 }
 
-/// Names those attempts of the leases that hold theirs.
+/// Returns the attempts that still hold their leases.
 pub(in super::super) fn held(table: &str, due: &[Due<'_>]) -> String {
     format!(
         "SELECT r.namespace, r.scope, r.key, r.attempt_id, due.lasts \

@@ -1,6 +1,6 @@
-//! Every statement's text. Only a checked table name, integers and hex are ever spliced in.
+//! The text of every statement. Only a checked table name, integers and hex are ever spliced in.
 //!
-//! The clock is asked for by its schema: a `search_path` may put another one before it.
+//! The clock's function is named with its schema: a `search_path` may put another one before it.
 
 pub(super) mod fused;
 pub(super) mod lease;
@@ -12,34 +12,34 @@ use super::claim::PgClaimRequest;
 use super::error::IN_TRANSACTION;
 use crate::stores::fast_check;
 
-/// BEGIN, the ownership check and the lock, in one round trip.
+/// Begins, makes the ownership check's setting and asks for the lock, in one round trip.
 ///
-/// `READ WRITE` makes a hot standby refuse: it would answer from an older state. The setting is
-/// made only if this statement's own BEGIN began the transaction (`now()` stands still in one):
-/// else the connection was inside one.
+/// `READ WRITE` makes a hot standby refuse, because it would answer from an older state. The setting is made
+/// only if this statement's own BEGIN began the transaction (`now()` stands still in one). Otherwise the
+/// connection was inside a transaction.
 pub(super) fn begin(request: &PgClaimRequest) -> String {
     begin_by("BEGIN READ WRITE", request)
 }
 
-/// The same after a fused message that raised.
+/// As [`begin`], after a fused message that raised.
 pub(super) fn begin_after_fused(request: &PgClaimRequest) -> String {
     begin_by("ROLLBACK; BEGIN READ WRITE", request)
 }
 
-/// The same for a lease's claim. Under an older snapshot than READ COMMITTED's the look-up would not
-/// see what the lock waited for.
+/// As [`begin`], for a lease's claim. Under a snapshot older than READ COMMITTED's, the look-up would not see
+/// the change that the lock waited for.
 pub(super) fn begin_lease(request: &PgClaimRequest) -> String {
     format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, request))
 }
 
-/// BEGIN of a lease's later writes; it fails inside a transaction begun before.
+/// Begins a later write of a lease; fails inside a transaction begun before.
 pub(super) fn begin_update() -> String {
     format!("{BEGIN_LEASE}; {}; {DURABLE}", begun_here())
 }
 
 const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// What follows a lease's COMMIT is outside the database: it must not be forgotten in a crash.
+/// Makes a lease's COMMIT survive a crash, because the effect that follows it is outside the database.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
@@ -48,7 +48,7 @@ fn begin_by(begin: &str, request: &PgClaimRequest) -> String {
     format!("{begin}; SELECT CASE WHEN {BEGUN_NOW} THEN {claim} END")
 }
 
-/// Asks for the lock, and makes the setting that says whose it is.
+/// Asks for the lock, and makes the setting that names its holder.
 pub(super) fn lock(request: &PgClaimRequest) -> String {
     let lock = try_lock(request);
     let held = held_claim(request);
@@ -56,7 +56,7 @@ pub(super) fn lock(request: &PgClaimRequest) -> String {
     format!("set_config('idem.held', CASE WHEN {lock} THEN '{held}' ELSE '-:{attempt},' END, true)")
 }
 
-/// A claim as `idem.held` lists it. The attempt stands there as the server writes a uuid.
+/// Returns the claim as `idem.held` lists it, with the attempt as the server writes a uuid.
 pub(super) fn held_claim(request: &PgClaimRequest) -> String {
     format!("{}:{},", request.lock_key, request.attempt_id.as_uuid())
 }
@@ -72,8 +72,8 @@ fn try_lock(request: &PgClaimRequest) -> String {
     }
 }
 
-/// BEGIN for a call without a key. It fails, by a setting that does not exist, inside a transaction
-/// begun before: that one's writes would be committed with the body's.
+/// Begins a call without a key. Inside a transaction begun before, it fails by a setting that does not exist:
+/// that transaction's writes would be committed with the body's.
 pub(super) fn begin_plain() -> String {
     format!("BEGIN READ WRITE; {}", begun_here())
 }
@@ -82,22 +82,22 @@ fn begun_here() -> String {
     format!("SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') END")
 }
 
-/// Whether the transaction began with this message.
+/// Is true if the transaction began with this message.
 pub(super) const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
 
-/// The beginning of the fused path, before the prepared statement that makes every check.
+/// Begins the fused path, before the prepared statement that makes every check.
 ///
-/// `NOT DEFERRABLE` fails in a transaction that has run a statement: on a connection that does not know the
-/// prepared statements, nothing else would say that somebody left one open.
+/// `NOT DEFERRABLE` fails in a transaction that has run a statement. On a connection that does not know the
+/// prepared statements, nothing else would show that a transaction was left open.
 pub(super) const BEGIN_FUSED: &str = "BEGIN READ WRITE, NOT DEFERRABLE";
 
-/// The number of the lock that the fused path asks for: none where the fast check is off.
+/// Returns the number of the lock that the fused path asks for; `None` if the fast check is off.
 pub(super) fn lock_number(request: &PgClaimRequest) -> Option<i64> {
     fast_check::is_on().then(|| request.lock_key.lock_number())
 }
 
-/// The ownership check and the lock inside the caller's transaction. Answers `granted`, `refused` or
-/// `nested`.
+/// Makes the ownership check's setting and asks for the lock, inside the caller's transaction. Answers
+/// `granted`, `refused` or `nested`.
 pub(super) fn join() -> String {
     let lock = if fast_check::is_on() {
         "pg_try_advisory_xact_lock($3)"
@@ -112,7 +112,7 @@ pub(super) fn join() -> String {
     )
 }
 
-/// Takes one claim off the list, and says whether it was there.
+/// Removes one claim from the list, and answers whether it was there.
 pub(super) fn release() -> String {
     "SELECT CASE WHEN position($1 IN held) > 0 \
      THEN set_config('idem.held', replace(held, $1, ''), true) IS NOT NULL ELSE false END \
@@ -128,7 +128,7 @@ pub(super) const COLUMNS: &str = "(extract(epoch FROM r.created_at) * 1000000)::
      convert_to(r.operation, 'UTF8') AS operation, r.fingerprint, \
      r.request, r.result, r.failure";
 
-/// The look-up. One row always: what the session knows, and the record's columns or nulls.
+/// Looks the record up. Returns always one row: the session's facts, and the record's columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     format!(
         "SELECT {} LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3",
@@ -136,7 +136,7 @@ pub(super) fn look_up(table: &str) -> String {
     )
 }
 
-/// What a look-up shows, of one row to which the record is joined.
+/// The columns of a look-up, of one row to which the record is joined.
 pub(super) fn lookup_columns(table: &str) -> String {
     format!(
         "coalesce(current_setting('idem.held', true), '') AS held, \
@@ -148,11 +148,11 @@ pub(super) fn lookup_columns(table: &str) -> String {
     )
 }
 
-/// The record, as the last statement before COMMIT.
+/// Writes the record, as the last statement before COMMIT.
 ///
-/// Plain INSERT: the primary key arbitrates. Where a reclaimable record is replaced, the same statement
-/// compares it again with what was seen; another attempt that was quicker leaves nothing to do. Its answer names the
-/// attempt: it cannot be that of another statement.
+/// It is a plain INSERT: the primary key arbitrates. If a reclaimable record is replaced, the same statement
+/// compares it again with the one that was seen. If another attempt was quicker, it writes nothing. Its answer
+/// names the attempt, so it cannot be that of another statement.
 pub(super) fn write(table: &str, replaces: bool) -> String {
     let mut text = format!(
         "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
@@ -177,16 +177,16 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
     text
 }
 
-/// Whether the claim is still held, and whether the table is still the one seen.
+/// Answers whether the claim is still held, and whether the table is still the one seen.
 pub(super) fn ownership(table: &str) -> String {
     format!("SELECT {OWNS_CLAIM}, '{table}'::regclass::oid::bigint = $2")
 }
 
-/// `$1` is the attempt.
+/// Is true if the claim is held. `$1` is the attempt.
 pub(super) const OWNS_CLAIM: &str =
     "position($1 IN coalesce(current_setting('idem.held', true), '')) > 0";
 
-/// Asks whether a claim is gone; and the answer if it is.
+/// Returns a query whether a claim is gone, and its answer if it is.
 pub(super) fn ended(request: &PgClaimRequest) -> (String, String) {
     let attempt = request.attempt_id.as_uuid();
     let statement = format!(
@@ -196,10 +196,10 @@ pub(super) fn ended(request: &PgClaimRequest) -> (String, String) {
     (statement, attempt.to_string())
 }
 
-/// Whether a transaction that a failed statement has not aborted is open, or none.
+/// Fails only in a transaction that a failed statement has aborted.
 pub(super) const IS_ALIVE: &str = "SELECT 1";
 
-/// The savepoint that shows before COMMIT without a record that there is a transaction to commit.
+/// Sets a savepoint before COMMIT without a record, to show that there is a transaction to commit.
 pub(super) const CHECK_TRANSACTION: &str = "SAVEPOINT idem_end";
 
 pub(super) const BEGIN: &str = "BEGIN";
@@ -215,7 +215,7 @@ pub(super) fn roll_back_body(request: &PgClaimRequest) -> String {
     format!("ROLLBACK TO SAVEPOINT {}", request.savepoint_name())
 }
 
-/// Answers this word: letters and digits only.
+/// Answers this word, which has letters and digits only.
 pub(super) fn say(word: &str) -> String {
     format!("SELECT '{word}'")
 }
@@ -226,8 +226,8 @@ pub(super) const END_SESSION: &str = "ROLLBACK; SELECT pg_terminate_backend(pg_b
 /// Lets a transaction write, whatever the session's default.
 pub(super) const READ_WRITE: &str = "SET TRANSACTION READ WRITE";
 
-/// Serialises those who create a table at once: `IF NOT EXISTS` alone does not.
+/// Serialises sessions that create a table at the same time: `IF NOT EXISTS` alone does not.
 pub(super) const LOCK_CREATION: &str = "SELECT pg_advisory_xact_lock(7596834512190837161)";
 
-/// Whether there is no such table.
+/// Answers whether there is no such table.
 pub(super) const IS_MISSING: &str = "SELECT to_regclass($1) IS NULL";

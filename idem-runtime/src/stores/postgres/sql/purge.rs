@@ -3,21 +3,22 @@
 use super::super::super::lease_sql::purgeable;
 use super::super::super::session::Purgeable;
 
-/// Whatever the session's default: under an older snapshot a row that changed meanwhile would fail the batch.
+/// Begins, whatever the session's default: under an older snapshot a row that changed meanwhile would fail the
+/// batch.
 pub(in super::super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// One batch, and the age in microseconds that is its second value: locked rows are skipped, and leases are
-/// not touched.
+/// Deletes one batch; skips locked rows, and does not touch leases. Returns the text, and the age in
+/// microseconds that is its second value.
 ///
-/// The clock is read once, by a query of its own: an index does not serve a condition on a volatile function,
-/// and the last batch of each sweep would read every record that has not expired.
+/// A separate subquery reads the clock once: an index does not serve a condition on a volatile function, so the
+/// last batch of each sweep would read every record that has not expired.
 pub(in super::super) fn batch(
     table: &str,
     of: Purgeable,
     is_in_transaction: bool,
 ) -> (String, i64) {
-    // In one message with its statement. Outside a transaction it is of that one alone; in the caller's, it has
-    // been said or is too late.
+    // Sent in one message with the purge's statement. Outside a transaction it applies to that statement alone.
+    // In the caller's transaction it has been set already, or it is too late.
     let begin = if is_in_transaction {
         ""
     } else {

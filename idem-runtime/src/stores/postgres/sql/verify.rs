@@ -1,7 +1,7 @@
-//! What is asked of the catalogue.
+//! The queries to the catalogue.
 
-/// Every column that the library writes: type, length (of characters; 0: any), and whether it is left
-/// null.
+/// Every column that the library writes: its type, its length in characters (0: any), and whether the library
+/// leaves it null.
 const COLUMNS: [(&str, &str, u16, bool); 17] = [
     ("namespace", "text", 64, false),
     ("scope", "text", 255, false),
@@ -22,12 +22,12 @@ const COLUMNS: [(&str, &str, u16, bool); 17] = [
     ("on_lapse", "smallint", 0, true),
 ];
 
-/// What of the table is checked, in one row: of each kind of fault the first, in three words.
+/// Checks the table, in one row: of each kind of fault it returns the first, in three words.
 ///
-/// The arbiter is an index that is unique, valid, ready, immediate and non-partial on exactly
-/// (namespace, scope, key), with deterministic collations and PostgreSQL's own equality: under any
-/// other, two different keys could be equal, or two equal ones accepted. A partitioned table's index is
-/// valid only if every partition has its own.
+/// The arbiter is a unique, valid, ready, immediate and non-partial index on exactly (namespace, scope, key),
+/// with deterministic collations and PostgreSQL's own equality. Under any other equality two different keys
+/// could be equal, or two equal keys accepted. A partitioned table's index is valid only if every partition has
+/// its own.
 pub(in super::super) fn check() -> String {
     let columns: Vec<_> = COLUMNS
         .iter()
@@ -92,7 +92,7 @@ const ARBITER: &str = "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid \
     AND NOT EXISTS (SELECT FROM unnest(i.indcollation::oid[]) AS o (oid) \
          JOIN pg_collation l ON l.oid = o.oid WHERE NOT l.collisdeterministic))";
 
-/// `,1,2,`: the newest first, and no more than a few dozen.
+/// Remembers a table as verified, as in `,1,2,`: the newest first, and no more than a few dozen.
 pub(in super::super) const REMEMBER: &str = "\
     SELECT set_config('idem.verified', \
         left(',' || $1 || ',' || ltrim(coalesce(current_setting('idem.verified', true), ''), ','), 400), false)";
@@ -101,15 +101,15 @@ pub(in super::super) const REMEMBER: &str = "\
 const TREE: &str = "tree (oid) AS (SELECT $1::oid \
     UNION SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid)";
 
-/// A trigger that runs instead of a write, or before it for each row: it may change or drop the row.
+/// Matches a trigger that runs instead of a write, or before it for each row: it may change or drop the row.
 const CHANGES_ROWS: &str = "(t.tgtype & 64 <> 0 OR (t.tgtype & 3 = 3 AND t.tgtype & 28 <> 0))";
 
-/// A trigger that fires in this session.
+/// Matches a trigger that fires in this session.
 const IS_ENABLED: &str = "t.tgenabled::text IN ('A', CASE current_setting('session_replication_role') \
     WHEN 'replica' THEN 'R' ELSE 'O' END)";
 
-/// Finds what is reported and not refused: of each row, its kind, the table, and for a trigger its name.
-/// The triggers of foreign keys are the server's own.
+/// Finds the faults that are reported and not refused. Each row has its kind, the table, and for a trigger its
+/// name. The triggers of foreign keys are the server's own.
 pub(in super::super) fn beside() -> String {
     format!(
         "WITH RECURSIVE {TREE}, found (kind, name, detail) AS (\

@@ -1,4 +1,4 @@
-//! Is the table fit to arbitrate? Asked once a connection, before its first body.
+//! Checks once per connection, before its first body, that the table is fit to arbitrate.
 
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
@@ -23,7 +23,7 @@ pub(super) async fn table(
     arbiter(&row, table)?;
     column(&row, table, "collated")?;
     writes(&row, table)?;
-    // For the session, so that the next unit of work on this connection need not ask again.
+    // Kept for the session, so that the next unit of work on this connection need not check again.
     Statement::new(sql::REMEMBER.to_owned(), false)
         .bind(table_oid.to_string())
         .execute(conn)
@@ -32,8 +32,8 @@ pub(super) async fn table(
     Ok(())
 }
 
-/// A permanent table; all of its partitions are, too. A child of another kind has rows that the parent's
-/// index does not cover, and that a look-up finds all the same.
+/// Checks that the table and all of its partitions are permanent. A child of another kind has rows that the
+/// parent's index does not cover, and that a look-up finds all the same.
 fn permanence(row: &PgRow, table: &str) -> Result<(), Error> {
     let kind: String = row.try_get("kind").map_err(map_error)?;
     if !matches!(kind.as_str(), "r" | "p") {
@@ -69,7 +69,7 @@ fn permanence(row: &PgRow, table: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first column at fault, of those that the check calls so.
+/// Refuses the table if this check found a column at fault, and names the first.
 fn column(row: &PgRow, table: &str, check: &str) -> Result<(), Error> {
     let Some([column, fault, kind]) = found(row, check)? else {
         return Ok(());
@@ -163,7 +163,7 @@ fn writes(row: &PgRow, table: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a check has found: three words, or nothing.
+/// Returns the finding of a check: three words, or nothing.
 fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
     let words = row
         .try_get::<Option<Vec<String>>, _>(check)
@@ -172,8 +172,8 @@ fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
     Ok(words)
 }
 
-/// Returns what is reported and not refused: triggers that run beside the writes, unlogged tables where a
-/// body may write, and row security that applies to this account.
+/// Returns the faults that are reported and not refused: triggers that run beside the writes, unlogged tables
+/// where a body may write, and row security that applies to this account.
 pub(super) async fn findings(
     conn: &mut PgConnection,
     table: &str,

@@ -19,7 +19,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
     clock: ("", NOW),
 };
 
-/// The record in progress: one more, or in the place of one that is replaced, whose attempt is `?11`.
+/// Writes the record in progress: inserts it, or replaces the record whose attempt is `?11`.
 pub(in super::super) fn upsert(
     request: &SqliteClaimRequest,
     replaces: bool,
@@ -47,7 +47,7 @@ pub(in super::super) fn upsert(
     }
 }
 
-/// The conditional write of a lease's owner, or of whoever saw its record.
+/// Updates a record on condition, for the lease's owner or for a caller that has read the record.
 pub(in super::super) fn update(request: &SqliteClaimRequest, change: Change) -> String {
     let value = |n: u8| format!("?{n}");
     let values = WriteValues {
@@ -60,7 +60,7 @@ pub(in super::super) fn update(request: &SqliteClaimRequest, change: Change) -> 
     DIALECT.change(&full(&request.table), change, &values, IDENTITY)
 }
 
-/// Extends this many leases; five values each.
+/// Extends this many leases, of five values each.
 pub(in super::super) fn extend(table: &str, leases: usize) -> String {
     let values = vec!["(?, ?, ?, ?, ?)"; leases].join(", ");
     format!(
@@ -73,7 +73,7 @@ pub(in super::super) fn extend(table: &str, leases: usize) -> String {
     )
 }
 
-/// Lapsed leases of one operation, made what its policy says.
+/// Changes lapsed leases of one operation as their policy says.
 pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
     let full = full(overdue.table);
     format!(
@@ -84,7 +84,7 @@ pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
     )
 }
 
-/// Records of unknown outcome, oldest lapse first.
+/// Lists records of unknown outcome, oldest lapse first.
 pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     let after = page
         .after
@@ -97,7 +97,7 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
     )
 }
 
-/// How many records of unknown outcome a namespace has.
+/// Counts a namespace's records of unknown outcome.
 pub(in super::super) fn count_unknown(table: &str) -> String {
     let unknown = Status::Unknown.code();
     format!(

@@ -1,4 +1,4 @@
-//! Every statement's text. Only a checked table name is ever spliced in.
+//! The text of every statement. Only a checked table name is ever spliced in.
 
 pub(super) mod lease;
 pub(super) mod verify;
@@ -7,22 +7,21 @@ use super::super::lease_sql::{purgeable, reclaimable_of};
 use super::super::session::Purgeable;
 use super::claim::SqliteClaimRequest;
 
-/// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no
-/// finer).
+/// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no finer).
 pub(super) const NOW: &str =
     "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
 
-/// Schema and name of a table.
+/// Returns schema and name of a table.
 pub(super) fn parts(table: &str) -> (&str, &str) {
     table.split_once('.').unwrap_or(("main", table))
 }
 
-/// Whether a table goes with its connection.
+/// Returns whether a table is dropped with its connection.
 pub(super) fn is_temporary(table: &str) -> bool {
     parts(table).0 == "temp"
 }
 
-/// Whether a table is in the file of the connection itself, and not in an attached one.
+/// Returns whether a table is in the file of the connection itself, and not in an attached one.
 pub(super) fn is_main(table: &str) -> bool {
     parts(table).0 == "main"
 }
@@ -32,21 +31,21 @@ pub(super) fn full(table: &str) -> String {
     format!("{schema}.{name}")
 }
 
-/// Writes nothing, and takes the write lock.
+/// Takes the write lock, and writes nothing.
 pub(super) fn take_write_lock(table: &str) -> String {
     format!("DELETE FROM {} WHERE 0", full(table))
 }
 
-/// The columns of a record, as `row` reads them: each under its name, whatever name the session's
-/// `short_column_names` would give it.
+/// The columns of a record, as `row` reads them: each under its name, even if the session's
+/// `short_column_names` would name it otherwise.
 pub(super) const COLUMNS: &str = "r.created_at AS created_at, \
      nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until AS locked_until, \
      r.attempt_id AS attempt_id, r.attempt AS attempt, r.status AS status, \
      r.fingerprint_version AS fingerprint_version, r.codec AS codec, r.operation AS operation, \
      r.fingerprint AS fingerprint, r.request AS request, r.result AS result, r.failure AS failure";
 
-/// The text that defines a table, its indexes and triggers, those of the session among them; null if
-/// there is no such table.
+/// Returns the text that defines a table, its indexes and triggers, including the session's own; null if there
+/// is no such table.
 pub(super) fn definition(table: &str) -> String {
     let (schema, name) = parts(table);
     format!(
@@ -56,7 +55,7 @@ pub(super) fn definition(table: &str) -> String {
     )
 }
 
-/// The look-up. One row always: the clock, the file, how it is kept and read, the table's
+/// Looks the record up. Returns always one row: the clock, the file, how it is journaled and read, the table's
 /// definition, and the record's columns or nulls.
 pub(super) fn look_up(table: &str) -> String {
     let (schema, name) = parts(table);
@@ -73,8 +72,8 @@ pub(super) fn look_up(table: &str) -> String {
     )
 }
 
-/// The record, as the last statement before COMMIT. Where a reclaimable record is replaced, the same
-/// statement compares it again with what was seen. It writes nothing if `alone` and there are other
+/// Writes the record, as the last statement before COMMIT. If a reclaimable record is replaced, the same
+/// statement compares it again with the one that was seen. It writes nothing if `alone` and there are other
 /// files beside the main one.
 pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     let (conflict, guard) = if replaces {
@@ -107,7 +106,7 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
     )
 }
 
-/// One batch of purgeable records; leases are not touched.
+/// Deletes one batch of purgeable records, and does not touch leases.
 pub(super) fn purge(table: &str, of: Purgeable) -> String {
     let (statuses, column, ago) = purgeable(of);
     let table = full(table);
@@ -122,10 +121,11 @@ pub(super) const BEGIN: &str = "BEGIN";
 /// Begins, and takes the write lock of every file.
 pub(super) const BEGIN_TO_WRITE: &str = "BEGIN IMMEDIATE";
 
-/// "Safety level may not be changed inside a transaction"; of the temporary schema it is fixed.
+/// Fails inside a transaction ("Safety level may not be changed inside a transaction") and does nothing
+/// outside: the temporary schema's level is fixed.
 pub(super) const IS_IN_TRANSACTION: &str = "PRAGMA temp.synchronous = OFF";
 
-/// The files of a connection.
+/// Lists the files of a connection.
 pub(super) const FILES: &str = "PRAGMA database_list";
 
 /// Sets the savepoint before the body.
@@ -145,33 +145,33 @@ pub(super) fn release_savepoint(request: &SqliteClaimRequest) -> String {
 
 pub(super) const ROLLBACK: &str = "ROLLBACK";
 
-/// The files of a connection, whether each has a journal that is written, and their names.
+/// Lists the files of a connection, whether each has a journal that is written, and their names.
 pub(super) const ATTACHED: &str = "SELECT l.seq AS seq, l.name AS name, coalesce(l.file, '') AS file, s.synchronous <> 0 \
          AND j.journal_mode IN ('delete', 'truncate', 'persist') AS journaled \
          FROM pragma_database_list AS l, pragma_journal_mode(l.name) AS j, pragma_synchronous(l.name) AS s \
          WHERE l.seq <> 1 ORDER BY l.seq";
 
-/// A number that changes with each COMMIT which another connection sees.
+/// Reads a number that changes with each COMMIT of another connection that this one sees.
 pub(super) const COMMITS: &str = "PRAGMA data_version";
 
-/// How long the connection waits for a lock, in milliseconds.
+/// Reads how long the connection waits for a lock, in milliseconds.
 pub(super) const BUSY_TIMEOUT: &str = "PRAGMA busy_timeout";
 
 pub(super) fn set_busy_timeout(milliseconds: i64) -> String {
     format!("{BUSY_TIMEOUT} = {milliseconds}")
 }
 
-/// The user's own version of a file.
+/// Reads the user's own version of a file.
 pub(super) fn user_version(file: &str) -> String {
     format!("PRAGMA \"{}\".user_version", file.replace('"', "\"\""))
 }
 
-/// Writes that version as it is, and waits for no lock.
+/// Writes that version unchanged, without waiting for a lock.
 pub(super) fn set_user_version_at_once(file: &str, version: i64) -> String {
     format!("{BUSY_TIMEOUT} = 0; {} = {version}", user_version(file))
 }
 
-/// How durable COMMIT is.
+/// Reads how durable COMMIT is.
 pub(super) fn synchronous(schema: &str) -> String {
     format!("PRAGMA {schema}.synchronous")
 }

@@ -1,6 +1,7 @@
-//! What is asked of the schema.
+//! The queries to the schema.
 
-/// The arbiter is a unique, non-partial index on exactly (namespace, scope, key), compared byte for byte.
+/// Looks for the arbiter: a unique, non-partial index on exactly (namespace, scope, key), compared byte for
+/// byte.
 pub(in super::super) const CHECK: &str = "\
     SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) AS i \
         WHERE i.\"unique\" = 1 AND i.partial = 0 \
@@ -11,16 +12,16 @@ pub(in super::super) const CHECK: &str = "\
       coalesce((SELECT file FROM pragma_database_list WHERE name = 'main'), '') AS file, \
       (SELECT read_uncommitted FROM pragma_read_uncommitted) AS dirty";
 
-/// What kind of table it is.
+/// Returns the kind of the table.
 pub(in super::super) const KIND: &str =
     "SELECT type FROM pragma_table_list(?1) WHERE lower(schema) = ?2";
 
-/// The table's columns.
+/// Returns the table's columns.
 pub(in super::super) const COLUMNS: &str = "SELECT lower(c.name) AS name, c.type AS declared, c.\"notnull\" AS required, c.pk AS part, \
          c.hidden AS hidden, c.dflt_value IS NOT NULL AS supplied \
          FROM pragma_table_xinfo(?1, ?2) AS c ORDER BY c.cid";
 
-/// The table's triggers.
+/// Returns the table's triggers.
 pub(in super::super) fn triggers(schema: &str) -> String {
     format!(
         "SELECT name AS name, sql AS text FROM {schema}.sqlite_schema \
@@ -28,14 +29,14 @@ pub(in super::super) fn triggers(schema: &str) -> String {
     )
 }
 
-/// The text that defines the table alone.
+/// Returns the text that defines the table alone.
 pub(in super::super) fn own_text(schema: &str) -> String {
     format!(
         "SELECT sql FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     )
 }
 
-/// The text that defines the table, its indexes and triggers.
+/// Returns the text that defines the table, its indexes and triggers.
 pub(in super::super) fn definition(table: &str) -> String {
     format!("SELECT {}", super::definition(table))
 }

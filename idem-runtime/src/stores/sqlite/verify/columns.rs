@@ -1,4 +1,4 @@
-//! The columns of the table: those that the library knows, and those that it does not.
+//! Checks the columns of the table: those that the library knows, and those that it does not.
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -8,7 +8,7 @@ use super::super::sql::{self, parts};
 use super::anew;
 use crate::values::error::{Error, SchemaFault};
 
-/// What is stored in a column.
+/// The kind of value that a column stores.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Of type TEXT: under a numeric affinity `1` and `1.0` are one key.
@@ -38,13 +38,13 @@ impl Kind {
     }
 }
 
-/// The key: no null equals another, so two records would fit.
+/// The columns of the key. They must not be null: no null equals another, so two records would fit.
 const NAMES: &[&str] = &["namespace", "scope", "key"];
 
-/// Those that a statement compares.
+/// The columns that a statement compares.
 pub(super) const COMPARED: &[&str] = &["namespace", "scope", "key", "operation"];
 
-/// The rest, and whether the library leaves it null.
+/// The other columns, and whether the library leaves each null.
 const COLUMNS: [(&str, Kind, bool); 14] = [
     ("operation", Kind::Text, false),
     ("attempt_id", Kind::Bytes, false),
@@ -80,9 +80,9 @@ impl TableInfoRow {
         Ok(Self {
             name: row.try_get("name").map_err(map_error)?,
             not_null: row.try_get("required").map_err(map_error)?,
-            // 2 and 3: a virtual and a stored one.
+            // 2 is a virtual generated column, 3 a stored one.
             generated: hidden > 1,
-            // A column that is the rowid is given its value.
+            // SQLite gives a value to a column that is the rowid.
             supplied: has_default || (key == 1 && declared.eq_ignore_ascii_case("integer")),
             declared,
         })

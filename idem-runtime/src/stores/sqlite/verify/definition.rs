@@ -1,12 +1,12 @@
-//! What only the text of a definition tells: SQLite says nowhere else how a column is compared, and when
-//! a trigger runs.
+//! Reads the facts that only the text of a definition shows: SQLite reports nowhere else how a column is
+//! compared, and when a trigger runs.
 
 /// One word of a statement, or one sign.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
     /// A keyword or a name, in upper case.
     Word(String),
-    /// A name or a string in quotes, as it stands between them.
+    /// A quoted name or string, as it stands between the quotes.
     Quoted(String),
     Sign(char),
 }
@@ -47,7 +47,7 @@ fn tokens(text: &str) -> Vec<Token> {
                 let mut quoted = String::new();
                 while let Some(letter) = letters.next() {
                     if letter == end {
-                        // Doubled, it stands for itself.
+                        // A doubled quote stands for itself.
                         if end == ']' || letters.next_if_eq(&end).is_none() {
                             break;
                         }
@@ -75,15 +75,15 @@ fn is_part_of_a_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$') || !letter.is_ascii()
 }
 
-/// Whether a constraint of the table answers a conflict otherwise than by refusing the row: `REPLACE`
-/// would overwrite another attempt's record, `IGNORE` write none.
+/// Returns whether a constraint of the table resolves a conflict otherwise than by refusing the row: `REPLACE`
+/// would overwrite another attempt's record, `IGNORE` would write none.
 pub(super) fn overwrites(table: &str) -> bool {
     tokens(table)
         .windows(3)
         .any(|words| words[0].is("ON") && words[1].is("CONFLICT") && !words[2].is("ABORT"))
 }
 
-/// The first of `columns` that is not compared byte for byte.
+/// Returns the first of `columns` that is not compared byte for byte.
 pub(super) fn collated<'c>(table: &str, columns: &[&'c str]) -> Option<&'c str> {
     let tokens = tokens(table);
     let mut depth = 0_u32;
@@ -116,7 +116,7 @@ pub(super) fn collated<'c>(table: &str, columns: &[&'c str]) -> Option<&'c str> 
     None
 }
 
-/// Whether a trigger runs after what it is about. SQLite keeps the text from its name on.
+/// Returns whether a trigger runs after its statement. SQLite keeps the text from the trigger's name on.
 pub(super) fn runs_after(trigger: &str) -> bool {
     let tokens = tokens(trigger);
     matches!(tokens.as_slice(), [create, keyword, _, when, ..]

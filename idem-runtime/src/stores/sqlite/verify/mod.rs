@@ -1,4 +1,4 @@
-//! Is the table fit to arbitrate? Asked once for each definition that this process meets.
+//! Checks, once for each definition that this process meets, that the table is fit to arbitrate.
 
 mod columns;
 mod definition;
@@ -14,15 +14,15 @@ use crate::values::error::{Error, SchemaFault, SchemaFinding};
 /// Definitions found fit.
 static KNOWN: Bounded<String, ()> = Bounded::new();
 
-/// Whether this table, of this definition, was found fit before. Where it is, a definition does not
-/// show.
+/// Returns whether this table, with this definition, was found fit before. A definition does not show which
+/// file the table is in.
 pub(super) fn is_known(table: &str, definition: &str) -> bool {
     is_main(table) && KNOWN.find(|known| known == definition).is_some()
 }
 
-/// Whether what is half done is undone, by ROLLBACK and after a crash: OFF undoes nothing, and
-/// MEMORY, on a file, nothing after a crash (<https://sqlite.org/pragma.html#pragma_journal_mode>). A database
-/// without a file is itself in memory.
+/// Returns whether ROLLBACK undoes an unfinished transaction, also after a crash. The journal mode OFF undoes
+/// nothing, and MEMORY, on a file, nothing after a crash
+/// (<https://sqlite.org/pragma.html#pragma_journal_mode>). A database without a file is itself in memory.
 pub(super) fn is_undone(journal: &str, file: &str) -> bool {
     match journal {
         "wal" | "delete" | "truncate" | "persist" => true,
@@ -31,7 +31,7 @@ pub(super) fn is_undone(journal: &str, file: &str) -> bool {
     }
 }
 
-/// Why a statement on the table is wrong: no table, no ordinary one, or a column that is missing.
+/// Returns why a statement on the table is wrong: there is no table, no ordinary one, or a column is missing.
 pub(super) async fn why(conn: &mut SqliteConnection, table: &str, error: sqlx::Error) -> Error {
     match definition(conn, table).await {
         Ok(None) => SchemaFault::TableMissing {
@@ -60,9 +60,9 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
         }
         .into());
     }
-    // COMMIT of several files is not one: after a crash the record could be there without its
-    // effect, or the effect without its record (sqlite.org/lang_attach.html). It would be under a
-    // rollback journal in both, which each connection may change.
+    // The COMMIT of several files is not one: after a crash the record could exist without its effect, or the
+    // effect without its record (sqlite.org/lang_attach.html). It would be one under a rollback journal in
+    // both, which each connection may change.
     if !is_main(table) {
         return Err(SchemaFault::Attached { table: named }.into());
     }
@@ -111,7 +111,7 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
     Ok(())
 }
 
-/// The line that makes the table anew, where SQLite can change none of it.
+/// Returns the line that creates the table anew, if SQLite cannot change it.
 fn anew(name: &str) -> String {
     format!(
         "DROP VIEW IF EXISTS {name}_readable; DROP INDEX IF EXISTS {name}_expires_at; \
@@ -120,7 +120,7 @@ fn anew(name: &str) -> String {
     )
 }
 
-/// No view, which may be written by its triggers, and no virtual table.
+/// Checks that the table is no view, which its triggers may make writable, and no virtual table.
 async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     let (schema, name) = parts(table);
     let kind: Option<String> = sqlx::query_scalar(sql::verify::KIND)
@@ -147,8 +147,8 @@ async fn ordinary(conn: &mut SqliteConnection, table: &str) -> Result<(), Error>
     }
 }
 
-/// Checks that nothing changes or drops a record on its way into the table. A trigger that does not say
-/// when it runs, runs before.
+/// Checks that nothing changes or drops a record on its way into the table. A trigger that does not say when it
+/// runs, runs before.
 async fn triggers(conn: &mut SqliteConnection, table: &str) -> Result<(), Error> {
     match all_triggers(conn, table)
         .await?
@@ -165,7 +165,7 @@ async fn triggers(conn: &mut SqliteConnection, table: &str) -> Result<(), Error>
     }
 }
 
-/// Returns what is reported and not refused: triggers that run after a write.
+/// Returns the facts that are reported and not refused: triggers that run after a write.
 pub(super) async fn findings(
     conn: &mut SqliteConnection,
     table: &str,
@@ -188,7 +188,7 @@ struct Trigger {
 }
 
 impl Trigger {
-    /// The line that removes it.
+    /// Returns the line that removes the trigger.
     fn fix(&self) -> String {
         format!(
             "DROP TRIGGER {}.\"{}\"",
@@ -198,7 +198,7 @@ impl Trigger {
     }
 }
 
-/// The triggers of the table's own file, and those that this connection alone has.
+/// Returns the triggers of the table's own file, and those that only this connection has.
 async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Trigger>, Error> {
     let mut found = Vec::new();
     for schema in ["main", "temp"] {
@@ -220,7 +220,7 @@ async fn all_triggers(conn: &mut SqliteConnection, table: &str) -> Result<Vec<Tr
     Ok(found)
 }
 
-/// The text that defines the table alone.
+/// Returns the text that defines the table alone.
 async fn own_text(conn: &mut SqliteConnection, table: &str) -> Result<String, Error> {
     let (schema, name) = parts(table);
     let statement = sql::verify::own_text(schema);
@@ -231,7 +231,7 @@ async fn own_text(conn: &mut SqliteConnection, table: &str) -> Result<String, Er
         .map_err(map_error)
 }
 
-/// The text that defines the table, its indexes and triggers; `None` if there is no such table.
+/// Returns the text that defines the table, its indexes and triggers; `None` if there is no such table.
 pub(super) async fn definition(
     conn: &mut SqliteConnection,
     table: &str,
