@@ -20,7 +20,7 @@ pub mod versions;
 #[cfg(all(doctest, feature = "sqlite"))]
 mod pages {
     #[doc = include_str!("../../docs/messages/consumer.md")]
-    struct Consumer;
+    struct ConsumerPage;
     #[doc = include_str!("../../docs/messages/strategies.md")]
-    struct Strategies;
+    struct StrategiesPage;
 }

@@ -159,7 +159,7 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MessageError> {
     // The decoder's own text may quote the payload.
     serde_json::from_slice(bytes).map_err(|error| MessageError::Decode {
         type_name: std::any::type_name::<T>(),
-        place: match error.line() {
+        path: match error.line() {
             0 => String::new(),
             line => format!(" at line {line}, column {}", error.column()),
         },

@@ -317,9 +317,9 @@ fn report(verdict: &Verdict, attempts: u32) {
 pub fn check_namespaces<'a>(
     namespaces: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ConsumerError> {
-    let mut seen = std::collections::HashSet::new();
+    let mut known = std::collections::HashSet::new();
     for namespace in namespaces {
-        if !seen.insert(namespace) {
+        if !known.insert(namespace) {
             return Err(ConsumerError::SharedNamespace {
                 namespace: namespace.to_owned(),
             });

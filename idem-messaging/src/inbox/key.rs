@@ -122,7 +122,7 @@ impl MessageKey {
 impl Part {
     /// Reads this part of a message into `texts`.
     fn read(&self, message: &Message, texts: &mut Vec<String>) -> Result<(), MessageError> {
-        let mut take = |name: Cow<'static, str>, value: Option<String>| {
+        let mut add = |name: Cow<'static, str>, value: Option<String>| {
             let text = value.ok_or_else(|| MessageError::NoId { part: name.clone() })?;
             if text.trim().is_empty() {
                 return Err(MessageError::Blank { part: name });
@@ -133,7 +133,7 @@ impl Part {
         match self {
             Self::BrokerId => {
                 let id = message.broker_id().map(ToOwned::to_owned);
-                take(
+                add(
                     "id of the broker (`Nats-Msg-Id`, AMQP `message_id`)".into(),
                     id,
                 )
@@ -141,28 +141,28 @@ impl Part {
             Self::CloudEvent => {
                 let found = cloud_event::attributes(message)?;
                 let found = found.ok_or_else(|| cloud_event::lacks("specversion"))?;
-                take("CloudEvents attribute `source`".into(), found.source)?;
-                take("CloudEvents attribute `id`".into(), found.id)
+                add("CloudEvents attribute `source`".into(), found.source)?;
+                add("CloudEvents attribute `id`".into(), found.id)
             }
             Self::WebhookId => {
                 let id = message.header("webhook-id")?.map(ToOwned::to_owned);
-                take("header `webhook-id`".into(), id)
+                add("header `webhook-id`".into(), id)
             }
             Self::Header(name) => {
                 let value = message.header(name)?.map(ToOwned::to_owned);
-                take(format!("header `{name}`").into(), value)
+                add(format!("header `{name}`").into(), value)
             }
             Self::Payload(pointer) => {
                 let value = field(message.payload(), pointer)?;
-                take(format!("payload field `{pointer}`").into(), value)
+                add(format!("payload field `{pointer}`").into(), value)
             }
             Self::Position => {
                 let position = message.position();
                 let (stream, sequence) = position.map_or((None, None), |(stream, sequence)| {
                     (Some(stream.to_owned()), Some(sequence.to_string()))
                 });
-                take("stream".into(), stream)?;
-                take("sequence number in its stream".into(), sequence)
+                add("stream".into(), stream)?;
+                add("sequence number in its stream".into(), sequence)
             }
         }
     }

@@ -73,11 +73,11 @@ pub enum MessageError {
     },
 
     /// The payload does not decode into the type that the handler takes.
-    #[error("the message's payload does not decode into `{type_name}`{place}; nothing was written")]
+    #[error("the message's payload does not decode into `{type_name}`{path}; nothing was written")]
     Decode {
         /// The Rust type.
         type_name: &'static str,
         /// Line and column, in words.
-        place: String,
+        path: String,
     },
 }

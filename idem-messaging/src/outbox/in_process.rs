@@ -26,17 +26,17 @@ use super::publisher::{OutboxEvent, PublishError, Publisher};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct InProcess {
-    topics: Arc<Mutex<HashMap<String, Vec<mpsc::Sender<Delivery>>>>>,
+    topics: Arc<Mutex<HashMap<String, Vec<mpsc::Sender<DeliveredEvent>>>>>,
 }
 
 /// The deliveries of one topic to one subscriber. When it is dropped, the subscription ends.
 #[derive(Debug)]
-pub struct Subscription(mpsc::Receiver<Delivery>);
+pub struct Subscription(mpsc::Receiver<DeliveredEvent>);
 
 /// An event that waits for its acknowledgement. If it is dropped without one, the relay publishes the event again.
 #[derive(Debug)]
 #[must_use = "a delivery that is dropped comes again"]
-pub struct Delivery {
+pub struct DeliveredEvent {
     event: OutboxEvent,
     acked: oneshot::Sender<()>,
 }
@@ -57,7 +57,7 @@ impl InProcess {
         Subscription(receiver)
     }
 
-    fn subscribers(&self, topic: &str) -> Vec<mpsc::Sender<Delivery>> {
+    fn subscribers(&self, topic: &str) -> Vec<mpsc::Sender<DeliveredEvent>> {
         let mut topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(subscribers) = topics.get_mut(topic) else {
             return Vec::new();
@@ -75,7 +75,7 @@ impl Publisher for InProcess {
         }
         for subscriber in subscribers {
             let (acked, ack) = oneshot::channel();
-            let delivery = Delivery {
+            let delivery = DeliveredEvent {
                 event: event.clone(),
                 acked,
             };
@@ -96,12 +96,12 @@ impl Publisher for InProcess {
 
 impl Subscription {
     /// Waits for the next event. Returns `None` when the broker is gone.
-    pub async fn next(&mut self) -> Option<Delivery> {
+    pub async fn next(&mut self) -> Option<DeliveredEvent> {
         self.0.recv().await
     }
 }
 
-impl Delivery {
+impl DeliveredEvent {
     /// Returns the event.
     pub fn event(&self) -> &OutboxEvent {
         &self.event

@@ -16,7 +16,7 @@ mod wake;
 pub use self::append::Outbox;
 pub use self::error::OutboxError;
 pub use self::event::{Event, EventBuilder, EventError, EventField, EventId, Origin, limits};
-pub use self::in_process::{Delivery, InProcess, Subscription};
+pub use self::in_process::{DeliveredEvent, InProcess, Subscription};
 pub use self::publisher::{OutboxEvent, PublishError, PublishErrorKind, Publisher};
 pub use self::relay::{Relay, Swept};
 pub use self::store::OutboxDatabase;

@@ -53,7 +53,7 @@ impl AsAnswer for VersionError {
 
 /// A projection, an entity and a version, checked.
 #[derive(Debug)]
-pub struct Entry {
+pub struct VersionEntry {
     pub(super) projection: String,
     pub(super) entity: String,
     pub(super) version: i64,
@@ -61,7 +61,7 @@ pub struct Entry {
     pub(super) before_first: i64,
 }
 
-impl Entry {
+impl VersionEntry {
     pub(super) fn new(
         projection: &str,
         entity: &dyn Display,

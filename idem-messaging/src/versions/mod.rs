@@ -19,7 +19,7 @@ pub use self::store::VersionTransaction;
 
 use std::fmt::Display;
 
-use self::entry::Entry;
+use self::entry::VersionEntry;
 
 /// How far each projection has come, for each entity. The rows are in the table `idem_version` ([`schema`]).
 ///
@@ -64,7 +64,7 @@ impl Versions {
 
     /// Advances the projection of an entity to `version`, if it is the next one.
     ///
-    /// It is one statement, and the row's lock orders rivals: of any number of transactions with one version, one is
+    /// It is one statement, and the row's lock orders concurrent transactions: of any number of transactions with one version, one is
     /// answered [`Applied`](Advance::Applied), and the others wait for its COMMIT and are answered
     /// [`Stale`](Advance::Stale), or take its place if it rolls back.
     ///
@@ -89,7 +89,7 @@ impl Versions {
         entity: impl Display + Send,
         version: i64,
     ) -> Result<Advance, VersionError> {
-        let entry = Entry::new(projection, &entity, version, self.first)?;
+        let entry = VersionEntry::new(projection, &entity, version, self.first)?;
         let found = if version == self.first {
             tx.insert_or_advance(&entry).await?
         } else {
@@ -113,7 +113,7 @@ impl Versions {
         entity: impl Display + Send,
         version: i64,
     ) -> Result<(), VersionError> {
-        let entry = Entry::new(projection, &entity, version, self.first)?;
+        let entry = VersionEntry::new(projection, &entity, version, self.first)?;
         Ok(tx.reset(&entry).await?)
     }
 }

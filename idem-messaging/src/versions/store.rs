@@ -1,6 +1,6 @@
 //! What is asked of a database.
 
-use super::entry::Entry;
+use super::entry::VersionEntry;
 
 /// An open transaction of a database that has the table: sqlx's `Transaction` of PostgreSQL, MySQL and SQLite.
 #[diagnostic::on_unimplemented(
@@ -13,7 +13,7 @@ pub trait VersionTransaction: Send {
     #[doc(hidden)]
     fn insert_or_advance(
         &mut self,
-        entry: &Entry,
+        entry: &VersionEntry,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
     /// Advances the row, if there is one, if the version is the next one. Returns the version found, or `None` if there
@@ -21,10 +21,13 @@ pub trait VersionTransaction: Send {
     #[doc(hidden)]
     fn advance(
         &mut self,
-        entry: &Entry,
+        entry: &VersionEntry,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
     /// Inserts the row or sets its version.
     #[doc(hidden)]
-    fn reset(&mut self, entry: &Entry) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    fn reset(
+        &mut self,
+        entry: &VersionEntry,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

@@ -133,7 +133,11 @@ fn assert_told(answer: Result<Replayable<Paid>, PayError>, then: Then, at: &str)
             assert_ne!(then, Then::Fail, "{at}");
             assert!(!refusal.is_retryable(), "{at}");
             let text = refusal.to_string();
-            for words in ["nothing was recorded", "close it", "wait for ever"] {
+            for words in [
+                "nothing was recorded",
+                "close a connection of your own",
+                "wait for ever",
+            ] {
                 assert!(text.contains(words), "{at}: {text}");
             }
         }

@@ -80,20 +80,6 @@ async fn a_pool_with_a_connection_leaked_inside_a_transaction_is_refused_and_the
     }
 }
 
-/// Only a connection that does not know the library's statements cannot tell it from none.
-#[tokio::test]
-async fn an_empty_transaction_left_open_on_a_new_connection_is_ended_and_the_call_runs() {
-    let shop = Shop::open(1).await;
-    let key = fresh_key();
-    let mut connection = shop.pool.acquire().await.expect("a connection");
-    connection.execute("BEGIN").await.expect("begun");
-    drop(connection);
-    let paid = pay(&shop.pool, &key, &CMD).await;
-    assert!(!paid.expect("it runs").replayed());
-    shop.observer().await.until_no_transaction().await;
-    shop.assert_one_effect(&key).await;
-}
-
 #[idempotent(namespace = "payments", operation = "pay", key_required = false)]
 async fn pay_perhaps_keyed(
     tx: &mut PgTransaction<'_>,

@@ -84,9 +84,17 @@ async fn a_result_that_would_not_come_back_is_refused_and_rolled_back() {
     expect_refusal(Secretive { id: 1, token }, "missing field `token`").await;
     for (name, note) in [("Ada", "lost"), ("", "")] {
         let (name, note) = (name.to_owned(), note.to_owned());
-        expect_refusal(Forgetful { name, note }, "does not come back").await;
+        expect_refusal(
+            Forgetful { name, note },
+            "decodes from its JSON to a different value",
+        )
+        .await;
     }
-    expect_refusal(Overlapping::Wholly { id: 1, rest: 2 }, "does not come back").await;
+    expect_refusal(
+        Overlapping::Wholly { id: 1, rest: 2 },
+        "decodes from its JSON to a different value",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,17 +39,17 @@ pub(super) async fn publish(
             }
         }
     }
-    let place = format!("{}.{}", info.stream, info.stream_sequence);
+    let position = format!("{}.{}", info.stream, info.stream_sequence);
     let said = [
         (
             MESSAGE_ID,
-            format!("idem-dead.{}.{place}.{}", info.consumer, letter.reason),
+            format!("idem-dead.{}.{position}.{}", info.consumer, letter.reason),
         ),
         ("idem-reason", letter.reason.to_owned()),
         ("idem-detail", text::header_value(letter.detail)),
         ("idem-attempts", letter.attempts.to_string()),
         ("idem-subject", message.subject.to_string()),
-        ("idem-position", place),
+        ("idem-position", position),
     ];
     let attempt = letter.attempt_id.map(|id| ("idem-attempt-id", id));
     for (name, value) in said.into_iter().chain(attempt) {

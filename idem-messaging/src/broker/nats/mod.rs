@@ -10,4 +10,4 @@ mod settings;
 mod source;
 
 pub use self::publisher::NatsPublisher;
-pub use self::settings::{NatsSource, SourceError};
+pub use self::settings::{NatsSource, NatsSourceError};

@@ -40,7 +40,7 @@ pub struct NatsSource {
 /// Why a source did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SourceError {
+pub enum NatsSourceError {
     /// A name cannot be that of a stream and of a durable consumer.
     #[error(
         "`{name}` has other characters than ASCII letters, digits, `-` and `_`, or none; choose another name"

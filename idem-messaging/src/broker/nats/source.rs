@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::attempts::Attempts;
 use super::dead::{self, DeadLetter};
 use super::message;
-use super::settings::{NatsSource, SourceError};
+use super::settings::{NatsSource, NatsSourceError};
 use crate::broker::pause::Pause;
 use crate::broker::serve::{closed, serve};
 use crate::inbox::{Consumer, DeadLetterReason, Delivery, Handler, RedeliveryWindow, Verdict};
@@ -34,7 +34,7 @@ impl NatsSource {
     /// It logs a warning (target `idem`) if the stream may deliver a message again after its record is gone.
     ///
     /// # Errors
-    /// [`SourceError`] if it cannot start. Later, it restores what breaks, and logs it.
+    /// [`NatsSourceError`] if it cannot start. Later, it restores what breaks, and logs it.
     ///
     /// # Panics
     /// If the code that answers the server panics. A panic of the handler is an answer of it.
@@ -42,9 +42,9 @@ impl NatsSource {
         self,
         consumer: Consumer<H>,
         shutdown: impl Future<Output = ()>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), NatsSourceError> {
         let concurrency = self.concurrency.get();
-        let worker = Arc::new(Worker::open(self, consumer).await?);
+        let worker = Arc::new(NatsWorker::open(self, consumer).await?);
         let (closing, _) = watch::channel(false);
         let mut workers = JoinSet::new();
         for _ in 0..concurrency {
@@ -70,7 +70,7 @@ fn raise(ended: Option<Result<(), tokio::task::JoinError>>) {
     }
 }
 
-struct Worker<H> {
+struct NatsWorker<H> {
     source: NatsSource,
     consumer: Consumer<H>,
     pull: PullConsumer,
@@ -78,10 +78,10 @@ struct Worker<H> {
     pause: Pause,
 }
 
-impl<H: Handler> Worker<H> {
-    async fn open(source: NatsSource, consumer: Consumer<H>) -> Result<Self, SourceError> {
-        fn refused(error: impl Into<async_nats::Error>) -> SourceError {
-            SourceError::Nats(error.into())
+impl<H: Handler> NatsWorker<H> {
+    async fn open(source: NatsSource, consumer: Consumer<H>) -> Result<Self, NatsSourceError> {
+        fn refused(error: impl Into<async_nats::Error>) -> NatsSourceError {
+            NatsSourceError::Nats(error.into())
         }
         check_name(&source.stream)?;
         check_name(&source.durable)?;
@@ -89,7 +89,7 @@ impl<H: Handler> Worker<H> {
         let subject = format!("{}.{}", source.dead, Verdict::OUTCOME_UNKNOWN);
         if jetstream.stream_by_subject(subject.clone()).await.is_err() {
             let dead = source.dead.clone();
-            return Err(SourceError::NoDeadLetterStream { subject, dead });
+            return Err(NatsSourceError::NoDeadLetterStream { subject, dead });
         }
         let stream = jetstream.get_stream(&source.stream).await;
         let stream = stream.map_err(refused)?;
@@ -141,7 +141,7 @@ impl<H: Handler> Worker<H> {
             };
             let failed = match fetched {
                 Ok(None) => continue,
-                Ok(Some(message)) => self.take(&message, &mut closing).await.err(),
+                Ok(Some(message)) => self.handle(&message, &mut closing).await.err(),
                 Err(error) => Some(error),
             };
             if let Some(error) = failed {
@@ -165,7 +165,7 @@ impl<H: Handler> Worker<H> {
 
     /// Handles one message, and tells the server. After an error the server delivers it again: at once, or when `ack_wait` is
     /// over.
-    async fn take(
+    async fn handle(
         &self,
         message: &jetstream::Message,
         closing: &mut watch::Receiver<bool>,
@@ -269,20 +269,20 @@ impl<H: Handler> Worker<H> {
     }
 }
 
-fn check_name(name: &str) -> Result<(), SourceError> {
+fn check_name(name: &str) -> Result<(), NatsSourceError> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(good) {
         return Ok(());
     }
     let name = name.to_owned();
-    Err(SourceError::Name { name })
+    Err(NatsSourceError::Name { name })
 }
 
 /// Refuses a consumer that somebody created with settings that do not fit.
 fn check_settings(
     source: &NatsSource,
     found: &jetstream::consumer::Config,
-) -> Result<(), SourceError> {
+) -> Result<(), NatsSourceError> {
     let settings = [
         (
             found.ack_policy == AckPolicy::Explicit,
@@ -303,7 +303,7 @@ fn check_settings(
     ];
     let other = settings.into_iter().find(|(same, _)| !same);
     other.map_or(Ok(()), |(_, setting)| {
-        Err(SourceError::OtherSettings {
+        Err(NatsSourceError::OtherSettings {
             durable: source.durable.clone(),
             setting: setting.to_owned(),
         })

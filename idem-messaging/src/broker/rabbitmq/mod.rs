@@ -12,4 +12,4 @@ mod source;
 mod topology;
 
 pub use self::publisher::RabbitMqPublisher;
-pub use self::settings::{RabbitMqSource, SourceError};
+pub use self::settings::{RabbitMqSource, RabbitMqSourceError};

@@ -41,7 +41,7 @@ pub struct RabbitMqSource {
 /// Why a source did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SourceError {
+pub enum RabbitMqSourceError {
     /// A name is too long for AMQP.
     #[error(
         "`{name}` is longer than the 200 bytes that a queue of a source may have; nothing was declared"
@@ -145,20 +145,20 @@ impl RabbitMqSource {
         RedeliveryWindow::Bounded(round.saturating_mul(attempts.get()))
     }
 
-    pub(super) fn check(&self) -> Result<(), SourceError> {
+    pub(super) fn check(&self) -> Result<(), RabbitMqSourceError> {
         if self.queue.is_empty() || self.queue.len() > 200 {
             let name = self.queue.clone();
-            return Err(SourceError::Name { name });
+            return Err(RabbitMqSourceError::Name { name });
         }
         let milli = Duration::from_millis(1);
         if self.ladder.first().is_none_or(|rung| *rung < milli) {
-            return Err(SourceError::Ladder);
+            return Err(RabbitMqSourceError::Ladder);
         }
         for (exchange, routing_key) in &self.bindings {
             for name in [exchange, routing_key] {
                 if name.len() > 255 {
                     let name = name.clone();
-                    return Err(SourceError::Name { name });
+                    return Err(RabbitMqSourceError::Name { name });
                 }
             }
         }

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use super::confirm::{self, NotConfirmed};
 use super::message;
-use super::settings::{RabbitMqSource, SourceError};
+use super::settings::{RabbitMqSource, RabbitMqSourceError};
 use super::topology;
 use crate::broker::pause::Pause;
 use crate::broker::serve::{closed, serve};
@@ -38,7 +38,7 @@ impl RabbitMqSource {
     /// after its record is gone.
     ///
     /// # Errors
-    /// [`SourceError`] if it cannot start. Later, it restores what breaks, and logs it.
+    /// [`RabbitMqSourceError`] if it cannot start. Later, it restores what breaks, and logs it.
     ///
     /// # Panics
     /// If the code that answers the broker panics. A panic of the handler is an answer of it.
@@ -46,16 +46,18 @@ impl RabbitMqSource {
         self,
         consumer: Consumer<H>,
         shutdown: impl Future<Output = ()>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), RabbitMqSourceError> {
         self.check()?;
         let policy = consumer.policy();
         let window = self.window(policy.attempts(), policy.backoff());
         if let Err(short) = consumer.check_retention(window) {
             tracing::warn!(target: "idem", queue = self.queue, "{short}");
         }
-        let first = Session::open(&self).await.map_err(SourceError::RabbitMq)?;
+        let first = Session::open(&self)
+            .await
+            .map_err(RabbitMqSourceError::RabbitMq)?;
         let (closing, closed) = watch::channel(false);
-        let worker = Arc::new(Worker {
+        let worker = Arc::new(RabbitMqWorker {
             source: self,
             consumer,
             pause: Pause::none(),
@@ -115,13 +117,13 @@ enum Lost {
     Cancelled,
 }
 
-struct Worker<H> {
+struct RabbitMqWorker<H> {
     source: RabbitMqSource,
     consumer: Consumer<H>,
     pause: Pause,
 }
 
-impl<H: Handler> Worker<H> {
+impl<H: Handler> RabbitMqWorker<H> {
     /// Runs one session after another until the source is told to stop.
     async fn sessions(self: &Arc<Self>, first: Session, mut closing: watch::Receiver<bool>) {
         let mut next = Ok(first);
@@ -162,7 +164,7 @@ impl<H: Handler> Worker<H> {
                     Some(Ok(received)) => {
                         let (worker, channel) = (Arc::clone(self), session.channel.clone());
                         let ending = ending.subscribe();
-                        tasks.spawn(async move { worker.take(&channel, received, ending).await });
+                        tasks.spawn(async move { worker.handle(&channel, received, ending).await });
                     }
                     Some(Err(error)) => break Err(Lost::Broker(error)),
                     None => break Err(Lost::Cancelled),
@@ -190,7 +192,12 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Handles one message, and tells the broker. After an error the broker delivers it again.
-    async fn take(&self, channel: &Channel, received: Received, mut ending: watch::Receiver<bool>) {
+    async fn handle(
+        &self,
+        channel: &Channel,
+        received: Received,
+        mut ending: watch::Receiver<bool>,
+    ) {
         let used = message::attempts(&received);
         let delivery = Delivery::new(message::read(&received)).with_attempts(used);
         // A delivery stays this channel's until it is acknowledged: there is nothing to keep alive.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// A random time up to a limit that doubles with each attempt (M. Brooker, *Exponential Backoff and Jitter*).
+/// A random time up to a limit that doubles with each attempt (M. Brooker, *Exponential RelayBackoff and Jitter*).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Backoff {
+pub(super) struct RelayBackoff {
     base: Duration,
     max: Duration,
 }
 
-impl Backoff {
+impl RelayBackoff {
     pub(super) const fn new(base: Duration, max: Duration) -> Self {
         Self { base, max }
     }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn the_limit_doubles_up_to_its_maximum() {
-        let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(10));
+        let backoff = RelayBackoff::new(Duration::from_secs(1), Duration::from_secs(10));
         let limits: Vec<_> = [1, 2, 3, 4, 5, 40]
             .map(|attempt| backoff.limit(attempt).as_secs())
             .into();
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_anywhere_below_the_limit() {
-        let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(10));
+        let backoff = RelayBackoff::new(Duration::from_secs(1), Duration::from_secs(10));
         let waits: Vec<_> = (0..1_000).map(|_| backoff.after(3)).collect();
         assert!(waits.iter().all(|wait| *wait <= Duration::from_secs(4)));
         assert!(waits.iter().any(|wait| *wait < Duration::from_secs(1)));

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use sqlx::Pool;
 
-use self::backoff::Backoff;
-use self::worker::Worker;
+use self::backoff::RelayBackoff;
+use self::worker::RelayWorker;
 use super::append::Outbox;
 use super::error::OutboxError;
 use super::publisher::Publisher;
@@ -64,7 +64,7 @@ struct Options {
     publish_timeout: Duration,
     idle_interval: Duration,
     max_attempts: u32,
-    backoff: Backoff,
+    backoff: RelayBackoff,
     keep_for: Option<Duration>,
 }
 
@@ -98,7 +98,7 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
                 publish_timeout: Duration::from_secs(10),
                 idle_interval: Duration::from_secs(1),
                 max_attempts: 16,
-                backoff: Backoff::new(Duration::from_secs(1), Duration::from_mins(5)),
+                backoff: RelayBackoff::new(Duration::from_secs(1), Duration::from_mins(5)),
                 keep_for: None,
             },
         }
@@ -146,7 +146,7 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
     /// Sets the backoff after a failed attempt: a random time from zero to `base` after the first, doubled with each
     /// further attempt, and at most `max` (exponential backoff with full jitter). The defaults are 1 second and 5 minutes.
     pub fn backoff(mut self, base: Duration, max: Duration) -> Self {
-        self.options.backoff = Backoff::new(base, max);
+        self.options.backoff = RelayBackoff::new(base, max);
         self
     }
 
@@ -163,7 +163,7 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
     /// Errors of the database are reported by `tracing`, and the relay tries again. If the returned future is dropped,
     /// the leases of its events end by time.
     pub async fn run(self, cancel: impl Future) -> Swept {
-        Worker::new(&self).run(cancel).await
+        RelayWorker::new(&self).run(cancel).await
     }
 
     /// Publishes what is due, and returns when nothing is due any more. For tests, and for a relay that is started at
@@ -173,7 +173,7 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
     /// - [`OutboxError::Schema`] if the table is unfit.
     /// - Any error of the database. What was claimed becomes due when its lease ends.
     pub async fn sweep(&self) -> Result<Swept, OutboxError> {
-        Worker::new(self).sweep().await
+        RelayWorker::new(self).sweep().await
     }
 }
 

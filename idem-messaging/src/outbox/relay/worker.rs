@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 use uuid::Uuid;
 
-use super::backoff::Backoff;
+use super::backoff::RelayBackoff;
 use super::run::{Finished, Run, Shared, partition};
 use super::{Relay, Swept, TARGET};
 use crate::outbox::connection::OutboxConnection;
@@ -29,7 +29,8 @@ const HOT: Duration = Duration::from_millis(1);
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the relay waits after an error of the database, or while the broker is unavailable.
-const TROUBLE: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+const TROUBLE: RelayBackoff =
+    RelayBackoff::new(Duration::from_millis(200), Duration::from_secs(10));
 
 /// How often a relay that was asked to stop tries to write what became of its events, and a sweep repeats what the
 /// database has undone.
@@ -39,7 +40,7 @@ const LAST_TRIES: u32 = 3;
 const PURGE_INTERVAL: Duration = Duration::from_secs(10);
 const PURGE_BATCH: u32 = 1_000;
 
-pub(super) struct Worker<'a, DB: OutboxDatabase, P> {
+pub(super) struct RelayWorker<'a, DB: OutboxDatabase, P> {
     relay: &'a Relay<DB, P>,
     connection: Option<OutboxConnection<DB>>,
     is_verified: bool,
@@ -64,7 +65,7 @@ pub(super) struct Worker<'a, DB: OutboxDatabase, P> {
     swept: Swept,
 }
 
-impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
+impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
     pub(super) fn new(relay: &'a Relay<DB, P>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self {
@@ -103,7 +104,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
                 () = &mut cancel, if !is_stopping => {
                     self.stop.send_replace(true);
                 }
-                Some(finished) = self.receiver.recv() => self.take(finished),
+                Some(finished) = self.receiver.recv() => self.finished(finished),
                 () = self.relay.outbox.wake.woken(), if !is_stopping => self.hint(),
                 () = sleep_until(next_turn.into()) => {}
             }
@@ -127,7 +128,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
             }
             let next_turn = self.next_turn();
             tokio::select! {
-                Some(finished) = self.receiver.recv() => self.take(finished),
+                Some(finished) = self.receiver.recv() => self.finished(finished),
                 () = sleep_until(next_turn.into()) => {}
             }
         }
@@ -150,7 +151,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
 
     async fn turn(&mut self) -> Result<(), OutboxError> {
         while let Ok(finished) = self.receiver.try_recv() {
-            self.take(finished);
+            self.finished(finished);
         }
         while self.runs.try_join_next().is_some() {}
         let now = Instant::now();
@@ -294,7 +295,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> Worker<'a, DB, P> {
         Ok(())
     }
 
-    fn take(&mut self, finished: Finished) {
+    fn finished(&mut self, finished: Finished) {
         match (&finished.settlement.outcome, finished.unavailable) {
             (_, Some(pause)) => {
                 if self.troubled_claim == finished.settlement.token {

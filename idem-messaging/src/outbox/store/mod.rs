@@ -119,7 +119,7 @@ pub(crate) mod dialect {
         ClaimRequest, Claimed, Database, Duration, Error, Event, Selection, Settlement, Uuid,
     };
 
-    type Answer<T> = Result<T, Error>;
+    type StoreResult<T> = Result<T, Error>;
 
     /// The statements of a dialect. `table` is a checked identifier.
     pub trait Store: Database {
@@ -134,7 +134,7 @@ pub(crate) mod dialect {
             conn: &mut Self::Connection,
             table: &str,
             event: &Event,
-        ) -> impl Future<Output = Answer<bool>> + Send;
+        ) -> impl Future<Output = StoreResult<bool>> + Send;
 
         /// Waits until no other transaction has locked the partition, and locks it until the end of this one.
         fn lock_partition(
@@ -142,14 +142,14 @@ pub(crate) mod dialect {
             table: &str,
             topic: &str,
             partition_key: &str,
-        ) -> impl Future<Output = Answer<()>> + Send;
+        ) -> impl Future<Output = StoreResult<()>> + Send;
 
         /// Claims events that are due, in a transaction of its own.
         fn claim(
             conn: &mut Self::Connection,
             table: &str,
             request: ClaimRequest,
-        ) -> impl Future<Output = Answer<Claimed>> + Send;
+        ) -> impl Future<Output = StoreResult<Claimed>> + Send;
 
         /// Writes what became of events that were claimed, in a transaction of its own. Returns `seq` and
         /// token of those that still carried their claim's token; nothing is written of others.
@@ -158,7 +158,7 @@ pub(crate) mod dialect {
             table: &str,
             settlements: &[Settlement],
             keep: bool,
-        ) -> impl Future<Output = Answer<Vec<(i64, Uuid)>>> + Send;
+        ) -> impl Future<Output = StoreResult<Vec<(i64, Uuid)>>> + Send;
 
         /// Makes settled events of `state` pending, with their attempts from the start.
         fn revive(
@@ -166,14 +166,14 @@ pub(crate) mod dialect {
             table: &str,
             state: i16,
             selection: &Selection,
-        ) -> impl Future<Output = Answer<u64>> + Send;
+        ) -> impl Future<Output = StoreResult<u64>> + Send;
 
         /// Pauses a topic.
         fn pause(
             conn: &mut Self::Connection,
             table: &str,
             topic: &str,
-        ) -> impl Future<Output = Answer<()>> + Send;
+        ) -> impl Future<Output = StoreResult<()>> + Send;
 
         /// Resumes a topic, and makes at most `limit` of its held events pending.
         fn resume(
@@ -181,7 +181,7 @@ pub(crate) mod dialect {
             table: &str,
             topic: &str,
             limit: u32,
-        ) -> impl Future<Output = Answer<u64>> + Send;
+        ) -> impl Future<Output = StoreResult<u64>> + Send;
 
         /// Deletes at most `limit` events of `state` that were settled longer ago than `retention`.
         fn purge(
@@ -190,20 +190,20 @@ pub(crate) mod dialect {
             state: i16,
             retention: Duration,
             limit: u32,
-        ) -> impl Future<Output = Answer<u64>> + Send;
+        ) -> impl Future<Output = StoreResult<u64>> + Send;
 
         /// Creates the tables from the text of the migration, unless they exist.
         fn create(
             conn: &mut Self::Connection,
             table: &str,
             migration: String,
-        ) -> impl Future<Output = Answer<()>> + Send;
+        ) -> impl Future<Output = StoreResult<()>> + Send;
 
         /// Returns in words what makes the table unfit.
         fn verify(
             conn: &mut Self::Connection,
             table: &str,
-        ) -> impl Future<Output = Answer<Vec<String>>> + Send;
+        ) -> impl Future<Output = StoreResult<Vec<String>>> + Send;
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) type Partition = (String, String);
 
 /// What becomes of the events that are due.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct ClaimVerdict {
     pub(super) claimed: Vec<i64>,
     /// Those that wait, by the event that they wait for.
     pub(super) waiting: BTreeMap<i64, Vec<i64>>,
@@ -34,7 +34,7 @@ pub(super) fn decide(
     due: &[Due],
     first: &BTreeMap<Partition, Vec<i64>>,
     paused: &BTreeSet<String>,
-) -> Verdict {
+) -> ClaimVerdict {
     let taken: BTreeSet<_> = due.iter().map(|due| due.seq).collect();
     // The first event of the partition that this claim does not take, and that the others must stay behind.
     let front = |due: &Due| {
@@ -42,7 +42,7 @@ pub(super) fn decide(
         let front = *not_left.iter().find(|seq| !taken.contains(seq))?;
         (front < due.seq).then_some(front)
     };
-    let mut verdict = Verdict::default();
+    let mut verdict = ClaimVerdict::default();
     for due in due {
         if paused.contains(&due.topic) {
             verdict.held.push(due.seq);

@@ -4,11 +4,14 @@ mod sql;
 
 use sqlx::mysql::{MySqlQueryResult, MySqlTransaction};
 
-use super::entry::Entry;
+use super::entry::VersionEntry;
 use super::store::VersionTransaction;
 
 impl VersionTransaction for MySqlTransaction<'_> {
-    async fn insert_or_advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+    async fn insert_or_advance(
+        &mut self,
+        entry: &VersionEntry,
+    ) -> Result<Option<i64>, sqlx::Error> {
         sqlx::query(sql::INSERT_OR_ADVANCE)
             .bind(entry.projection.as_bytes())
             .bind(entry.entity.as_bytes())
@@ -20,7 +23,7 @@ impl VersionTransaction for MySqlTransaction<'_> {
             .map(|done| found(&done))
     }
 
-    async fn advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+    async fn advance(&mut self, entry: &VersionEntry) -> Result<Option<i64>, sqlx::Error> {
         sqlx::query(sql::ADVANCE)
             .bind(entry.version)
             .bind(entry.version)
@@ -31,7 +34,7 @@ impl VersionTransaction for MySqlTransaction<'_> {
             .map(|done| found(&done))
     }
 
-    async fn reset(&mut self, entry: &Entry) -> Result<(), sqlx::Error> {
+    async fn reset(&mut self, entry: &VersionEntry) -> Result<(), sqlx::Error> {
         sqlx::query(sql::RESET)
             .bind(entry.projection.as_bytes())
             .bind(entry.entity.as_bytes())

@@ -4,11 +4,14 @@ mod sql;
 
 use sqlx::postgres::PgTransaction;
 
-use super::entry::Entry;
+use super::entry::VersionEntry;
 use super::store::VersionTransaction;
 
 impl VersionTransaction for PgTransaction<'_> {
-    async fn insert_or_advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+    async fn insert_or_advance(
+        &mut self,
+        entry: &VersionEntry,
+    ) -> Result<Option<i64>, sqlx::Error> {
         sqlx::query_scalar(sql::INSERT_OR_ADVANCE)
             .bind(&entry.projection)
             .bind(&entry.entity)
@@ -18,7 +21,7 @@ impl VersionTransaction for PgTransaction<'_> {
             .await
     }
 
-    async fn advance(&mut self, entry: &Entry) -> Result<Option<i64>, sqlx::Error> {
+    async fn advance(&mut self, entry: &VersionEntry) -> Result<Option<i64>, sqlx::Error> {
         sqlx::query_scalar(sql::ADVANCE)
             .bind(&entry.projection)
             .bind(&entry.entity)
@@ -27,7 +30,7 @@ impl VersionTransaction for PgTransaction<'_> {
             .await
     }
 
-    async fn reset(&mut self, entry: &Entry) -> Result<(), sqlx::Error> {
+    async fn reset(&mut self, entry: &VersionEntry) -> Result<(), sqlx::Error> {
         sqlx::query(sql::RESET)
             .bind(&entry.projection)
             .bind(&entry.entity)

@@ -1,6 +1,6 @@
 //! The statements.
 //!
-//! Under READ COMMITTED an UPDATE that met a row of a rival waits for its COMMIT and computes from the row as it is then.
+//! Under READ COMMITTED an UPDATE that met a row of another transaction waits for its COMMIT and computes from the row as it is then.
 //! Therefore `found` is the version that the decision was made from, and not one of an older snapshot.
 
 pub(super) const INSERT_OR_ADVANCE: &str = "\

@@ -27,7 +27,7 @@ pub(crate) async fn a_message_redelivered_100_times_to_8_consumers_has_one_effec
 pub(crate) async fn a_consumer_killed_between_commit_and_ack_has_had_its_effect_once<D: Service>() {
     let db = D::fresh(TABLES).await;
     let event = message("8e03978e", 17, None);
-    let (committed, told) = oneshot::channel();
+    let (committed, answered) = oneshot::channel();
     let consumer = D::notifier(&db);
     let delivery = Delivery::new(event.clone());
     let killed = tokio::spawn(async move {
@@ -35,7 +35,7 @@ pub(crate) async fn a_consumer_killed_between_commit_and_ack_has_had_its_effect_
         committed.send(verdict).expect("somebody waits");
         pending::<()>().await; // the acknowledgement never leaves
     });
-    assert_eq!(told.await.expect("a verdict"), Verdict::Ack);
+    assert_eq!(answered.await.expect("a verdict"), Verdict::Ack);
     killed.abort();
     assert!(killed.await.expect_err("it was killed").is_cancelled());
     until_ack(&D::notifier(&db), &event).await;
@@ -78,8 +78,8 @@ pub(crate) async fn only_type_and_payload_are_compared<D: Service>() {
         .with_topic("another")
         .with_position("MIRROR", 4711);
     let delivery = Delivery::new(again).with_attempts(7);
-    let told = verdict(&D::notifier(&db), &delivery).await;
-    assert_eq!(told, Verdict::Ack);
+    let answered = verdict(&D::notifier(&db), &delivery).await;
+    assert_eq!(answered, Verdict::Ack);
     assert_eq!(D::counts(&db).await, (1, 0, 1));
 }
 

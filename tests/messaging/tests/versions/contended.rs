@@ -1,4 +1,4 @@
-//! What the laws about rivals need of a database.
+//! What the laws about competitors need of a database.
 
 use sqlx::{MySql, Postgres, Sqlite};
 

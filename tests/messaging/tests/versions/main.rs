@@ -1,12 +1,12 @@
 //! Version guards: each law for each database.
 
+mod competitors;
 mod contended;
 #[path = "../databases/mod.rs"]
 mod databases;
 mod guard;
 mod input;
 mod pages;
-mod rivals;
 
 /// Makes a test of each law for each database.
 macro_rules! stamp {
@@ -37,15 +37,15 @@ stamp! {
         versions_are_counted_from_where_the_program_says,
         a_projection_that_was_built_anew_goes_on_from_there,
     }
-    rivals::{
-        of_any_number_of_rivals_with_one_first_version_one_applies_it,
-        of_any_number_of_rivals_with_one_next_version_one_applies_it,
-        a_rival_takes_the_place_of_one_that_rolls_back,
+    competitors::{
+        of_any_number_of_competitors_with_one_first_version_one_applies_it,
+        of_any_number_of_competitors_with_one_next_version_one_applies_it,
+        a_competitor_takes_the_place_of_one_that_rolls_back,
         events_in_any_order_from_any_number_of_consumers_are_applied_once_and_in_order,
         a_row_that_two_have_read_is_changed_by_one_of_them,
     }
     pages::{
-        rivals_that_insert_or_find_get_one_row,
+        competitors_that_insert_or_find_get_one_row,
         a_maximum_is_the_same_in_any_order_and_however_often,
     }
     input::{

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::databases::{Db, Fresh};
 
 const PAGE: &str = include_str!("../../../../docs/messages/strategies.md");
-const RIVALS: usize = 10;
+const COMPETITORS: usize = 10;
 
 /// Returns the statement of this label from the page.
 fn statement(label: &str) -> &'static str {
@@ -96,18 +96,18 @@ page!(
     }
 );
 
-pub(crate) async fn rivals_that_insert_or_find_get_one_row<D: Page>() {
+pub(crate) async fn competitors_that_insert_or_find_get_one_row<D: Page>() {
     let db = D::fresh(D::TABLES).await;
-    let start = Arc::new(Barrier::new(RIVALS));
-    let mut rivals = JoinSet::new();
-    for _ in 0..RIVALS {
+    let start = Arc::new(Barrier::new(COMPETITORS));
+    let mut competitors = JoinSet::new();
+    for _ in 0..COMPETITORS {
         let (db, start) = (db.clone(), Arc::clone(&start));
-        rivals.spawn(async move {
+        competitors.spawn(async move {
             start.wait().await;
             D::insert_or_find(&db).await.expect("an id")
         });
     }
-    let ids = rivals.join_all().await;
+    let ids = competitors.join_all().await;
     assert!(ids.iter().all(|id| *id == ids[0] && *id > 0), "{ids:?}");
     let rows = D::number(&db, "SELECT count(*) FROM review_task").await;
     assert_eq!(rows, 1);
@@ -115,15 +115,15 @@ pub(crate) async fn rivals_that_insert_or_find_get_one_row<D: Page>() {
 
 pub(crate) async fn a_maximum_is_the_same_in_any_order_and_however_often<D: Page>() {
     let db = D::fresh(D::TABLES).await;
-    let start = Arc::new(Barrier::new(RIVALS));
-    let mut rivals = JoinSet::new();
-    for risk in (0..RIVALS).map(|n| i64::try_from(n % 6).expect("a small number")) {
+    let start = Arc::new(Barrier::new(COMPETITORS));
+    let mut competitors = JoinSet::new();
+    for risk in (0..COMPETITORS).map(|n| i64::try_from(n % 6).expect("a small number")) {
         let (db, start) = (db.clone(), Arc::clone(&start));
-        rivals.spawn(async move {
+        competitors.spawn(async move {
             start.wait().await;
             D::raise(&db, risk).await.expect("it is raised");
         });
     }
-    rivals.join_all().await;
+    competitors.join_all().await;
     assert_eq!(D::number(&db, "SELECT risk FROM cases").await, 5);
 }

@@ -15,7 +15,7 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::dialect::Store;
-use super::verdict::{self, Due, Partition, Verdict, list};
+use super::verdict::{self, ClaimVerdict, Due, Partition, list};
 use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 
@@ -235,8 +235,11 @@ async fn not_left(
         .fetch_all(&mut **tx)
         .await?;
     let mut first: BTreeMap<Partition, Vec<i64>> = BTreeMap::new();
-    for (place, seq) in rows {
-        if let Some(partition) = usize::try_from(place).ok().and_then(|place| all.get(place)) {
+    for (position, seq) in rows {
+        if let Some(partition) = usize::try_from(position)
+            .ok()
+            .and_then(|position| all.get(position))
+        {
             first.entry((*partition).clone()).or_default().push(seq);
         }
     }
@@ -250,7 +253,7 @@ async fn write(
     tx: &mut MySqlTransaction<'_>,
     table: &str,
     request: ClaimRequest,
-    verdict: Verdict,
+    verdict: ClaimVerdict,
 ) -> Result<Claimed, Error> {
     let mut waiting = Vec::new();
     if !verdict.waiting.is_empty() {

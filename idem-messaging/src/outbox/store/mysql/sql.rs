@@ -48,15 +48,15 @@ pub(super) fn paused(table: &str) -> String {
     format!("SELECT topic FROM {table}_paused LOCK IN SHARE MODE")
 }
 
-/// The first events of each partition that have not left, with the place of the partition in `partitions`.
+/// The first events of each partition that have not left, with the position of the partition in `partitions`.
 pub(super) fn not_left(table: &str, partitions: &[&Partition], limit: u32) -> String {
     let each: Vec<_> = partitions
         .iter()
         .enumerate()
-        .map(|(place, (topic, key))| {
+        .map(|(position, (topic, key))| {
             let (topic, key) = (bytes(topic), bytes(key));
             format!(
-                "(SELECT {place} AS place, seq FROM {table} WHERE topic = {topic} AND partition_key = {key} AND live = 1 \
+                "(SELECT {position} AS position, seq FROM {table} WHERE topic = {topic} AND partition_key = {key} AND live = 1 \
                  ORDER BY seq LIMIT {limit})"
             )
         })

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Sqlite, SqliteT
 use uuid::Uuid;
 
 use super::dialect::Store;
-use super::verdict::{self, Due, Verdict};
+use super::verdict::{self, ClaimVerdict, Due};
 use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 
@@ -206,7 +206,7 @@ async fn write(
     tx: &mut SqliteTransaction<'_>,
     table: &str,
     request: ClaimRequest,
-    verdict: Verdict,
+    verdict: ClaimVerdict,
 ) -> Result<Claimed, Error> {
     let waiting: Vec<_> = verdict.waiting.into_values().flatten().collect();
     let mut put_aside = 0;

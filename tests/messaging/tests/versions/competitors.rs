@@ -14,7 +14,7 @@ use crate::contended::Contended;
 use crate::databases::Db;
 use crate::guard::{OVERVIEW, offer};
 
-const RIVALS: usize = 10;
+const COMPETITORS: usize = 10;
 
 /// Offers a version, again while the database answers that somebody else came first.
 async fn offer_in_the_crowd<D: Contended>(db: &Db<D>, version: i64, keep: bool) -> Advance
@@ -56,38 +56,42 @@ where
         let applied = offer(&db, Versions::new(), OVERVIEW, "17", earlier).await;
         assert_eq!(applied, Advance::Applied);
     }
-    let start = Arc::new(Barrier::new(RIVALS));
-    let mut rivals = JoinSet::new();
-    for _ in 0..RIVALS {
+    let start = Arc::new(Barrier::new(COMPETITORS));
+    let mut competitors = JoinSet::new();
+    for _ in 0..COMPETITORS {
         let (db, start) = (db.clone(), Arc::clone(&start));
-        rivals.spawn(async move {
+        competitors.spawn(async move {
             start.wait().await;
             offer_in_the_crowd(&db, version, true).await
         });
     }
-    let answers = rivals.join_all().await;
+    let answers = competitors.join_all().await;
     let applied = answers.iter().filter(|answer| **answer == Advance::Applied);
     assert_eq!(applied.count(), 1, "{answers:?}");
     let stale = Advance::Stale { current: version };
     let others = answers.iter().filter(|answer| **answer == stale);
-    assert_eq!(others.count(), RIVALS - 1, "{answers:?}");
+    assert_eq!(others.count(), COMPETITORS - 1, "{answers:?}");
 }
 
-pub(crate) async fn of_any_number_of_rivals_with_one_first_version_one_applies_it<D: Contended>()
+pub(crate) async fn of_any_number_of_competitors_with_one_first_version_one_applies_it<
+    D: Contended,
+>()
 where
     for<'t> Transaction<'t, D>: VersionTransaction,
 {
     one_applies::<D>(1).await;
 }
 
-pub(crate) async fn of_any_number_of_rivals_with_one_next_version_one_applies_it<D: Contended>()
+pub(crate) async fn of_any_number_of_competitors_with_one_next_version_one_applies_it<
+    D: Contended,
+>()
 where
     for<'t> Transaction<'t, D>: VersionTransaction,
 {
     one_applies::<D>(3).await;
 }
 
-pub(crate) async fn a_rival_takes_the_place_of_one_that_rolls_back<D: Contended>()
+pub(crate) async fn a_competitor_takes_the_place_of_one_that_rolls_back<D: Contended>()
 where
     for<'t> Transaction<'t, D>: VersionTransaction,
 {
@@ -164,11 +168,11 @@ where
     let mut conn = db.pool.acquire().await.expect("a connection");
     let insert = sqlx::query("INSERT INTO cases (id, version) VALUES (17, 3)");
     insert.execute(&mut *conn).await.expect("a row");
-    let start = Arc::new(Barrier::new(RIVALS));
-    let mut rivals = JoinSet::new();
-    for _ in 0..RIVALS {
+    let start = Arc::new(Barrier::new(COMPETITORS));
+    let mut competitors = JoinSet::new();
+    for _ in 0..COMPETITORS {
         let (db, start) = (db.clone(), Arc::clone(&start));
-        rivals.spawn(async move {
+        competitors.spawn(async move {
             start.wait().await;
             let mut tx = db.pool.begin_with(D::BEGIN).await.expect("a transaction");
             let update = "UPDATE cases SET version = version + 1 WHERE id = 17 AND version = 3";
@@ -178,7 +182,7 @@ where
             ConcurrentModification::check(rows, "case 17", 3)
         });
     }
-    let answers = rivals.join_all().await;
+    let answers = competitors.join_all().await;
     let won = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(won, 1, "{answers:?}");
     let text = answers.into_iter().find_map(Result::err).expect("a loser");
