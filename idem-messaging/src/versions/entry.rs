@@ -57,7 +57,8 @@ pub struct VersionEntry {
     pub(super) projection: String,
     pub(super) entity: String,
     pub(super) version: i64,
-    /// What stands for the version of an entity that has none.
+    /// The version of an entity that has none; MySQL's statements need none.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(super) before_first: i64,
 }
 
@@ -78,6 +79,7 @@ impl VersionEntry {
             projection: projection.to_owned(),
             entity,
             version,
+            #[cfg(any(feature = "postgres", feature = "sqlite"))]
             before_first: first - 1,
         })
     }
