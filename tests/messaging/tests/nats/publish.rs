@@ -32,7 +32,7 @@ async fn an_event_keeps_its_id_and_its_attributes() {
     });
     let publisher = NatsPublisher::new(site.jetstream.clone());
     for _ in 0..2 {
-        publisher.publish(&event).await.expect("published");
+        publisher.publish(&event).await.expect("answered");
     }
     let stream = site.jetstream.get_stream(&site.stream).await.expect("it");
     let state = stream.get_info().await.expect("its state").state;
@@ -86,7 +86,7 @@ async fn a_link_cut_at_the_confirm_is_no_success_and_the_repeated_event_is_kept_
     let error = error.expect_err("no confirm came");
     assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
     proxy.reached().await;
-    in_time("the event is published again", async {
+    in_time("the event is answered again", async {
         while let Err(error) = publisher.publish(&event).await {
             assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
             tokio::task::yield_now().await;

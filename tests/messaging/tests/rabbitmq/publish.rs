@@ -29,8 +29,8 @@ fn event(topic: &str, build: impl FnOnce(EventBuilder) -> EventBuilder) -> Outbo
 async fn an_event_that_no_queue_takes_is_not_published() {
     let publisher = RabbitMqPublisher::new(uri(brokers::rabbitmq()), "amq.topic");
     let event = event(&fresh("nowhere"), |event| event.json(&1));
-    let published = in_time("an answer", publisher.publish(&event)).await;
-    let error = published.expect_err("nobody takes it");
+    let answered = in_time("an answer", publisher.publish(&event)).await;
+    let error = answered.expect_err("nobody takes it");
     assert_eq!(error.kind(), PublishErrorKind::Retry, "{error}");
     assert!(error.to_string().contains("NO_ROUTE"), "{error}");
 }
@@ -40,8 +40,8 @@ async fn an_exchange_that_is_not_there_uses_up_no_attempt_of_an_event() {
     let publisher = RabbitMqPublisher::new(uri(brokers::rabbitmq()), fresh("nowhere"));
     let event = event("facts", |event| event.json(&1));
     for _ in 0..2 {
-        let published = in_time("an answer", publisher.publish(&event)).await;
-        let error = published.expect_err("nobody takes it");
+        let answered = in_time("an answer", publisher.publish(&event)).await;
+        let error = answered.expect_err("nobody takes it");
         assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
     }
 }
@@ -52,8 +52,8 @@ async fn a_broker_that_is_away_uses_up_no_attempt_of_an_event() {
     let publisher = RabbitMqPublisher::new(uri(proxy.options().0), "amq.topic");
     proxy.cut();
     let event = event("facts", |event| event.json(&1));
-    let published = in_time("an answer", publisher.publish(&event)).await;
-    let error = published.expect_err("nobody is there");
+    let answered = in_time("an answer", publisher.publish(&event)).await;
+    let error = answered.expect_err("nobody is there");
     assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
 }
 
@@ -70,12 +70,12 @@ async fn a_link_cut_at_the_confirm_is_no_success_and_the_repeated_event_has_one_
         event.payload("application/json", format!("{{\"id\":\"{CUT}"))
     });
     proxy.next_commit(Fate::CutAnswer);
-    let published = in_time("the publisher gives up", publisher.publish(&event)).await;
-    let error = published.expect_err("no confirm came");
+    let answered = in_time("the publisher gives up", publisher.publish(&event)).await;
+    let error = answered.expect_err("no confirm came");
     assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
     proxy.reached().await;
-    let published = in_time("an answer", publisher.publish(&event)).await;
-    published.expect("published over a new connection");
+    let answered = in_time("an answer", publisher.publish(&event)).await;
+    answered.expect("answered over a new connection");
     receiver.committed(3).await;
     running.stop().await;
     assert_eq!(receiver.effects("cut at this confirm").await, 1);
