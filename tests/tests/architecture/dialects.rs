@@ -100,8 +100,9 @@ fn literals(file: &Path) -> Vec<String> {
 /// Whether a text is a statement, and not a list of privileges (`SELECT, UPDATE`).
 fn is_statement(text: &str) -> bool {
     let first = text.split([' ', ';']).next().unwrap_or_default();
-    let privileges = text.split(", ").all(|word| VERBS.contains(&word)) && first != "BEGIN";
-    VERBS.contains(&first) && !(privileges && !["ROLLBACK", "COMMIT"].contains(&first))
+    let is_whole = ["BEGIN", "COMMIT", "ROLLBACK"].contains(&first);
+    let privileges = text.split(", ").all(|word| VERBS.contains(&word));
+    VERBS.contains(&first) && (is_whole || !privileges)
 }
 
 #[test]
