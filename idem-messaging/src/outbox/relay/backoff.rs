@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A random time up to a limit that doubles with each attempt (full jitter, as in *Exponential Backoff and Jitter* of the AWS Architecture Blog).
+/// A random time up to a limit that doubles with each attempt: full jitter, as in *Exponential Backoff and Jitter* of the
+/// AWS Architecture Blog.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RelayBackoff {
     base: Duration,
