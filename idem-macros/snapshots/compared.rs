@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 486 tokens
+// 499 tokens
 async fn create(
     db: impl ::idem_runtime::handler::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -37,15 +37,18 @@ async fn create(
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: Result<(), E> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            Result<(), E>,
-        > {
-            return never;
-        }
-        ::idem_runtime::__private::tx(&mut claim);
-        { Ok(()) }
-    }
+    let result: Result<(), E> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    Result<(), E>,
+                > {
+                    return never;
+                }
+                ::idem_runtime::__private::tx(&mut claim);
+                { Ok(()) }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;

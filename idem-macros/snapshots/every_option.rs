@@ -1,5 +1,5 @@
-// #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 549 tokens
+// #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, result_limit = "64KiB", expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
+// 567 tokens
 async fn create(
     tx: impl crate::renamed::handler::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -21,6 +21,7 @@ async fn create(
             .retention(crate::renamed::__private::seconds(129600u64))
             .wait(crate::renamed::__private::seconds(2u64))
             .record_request()
+            .result_limit(65536)
             .record_failures()
             .strict_expiry()
             .table("app.idempotency")
@@ -39,16 +40,19 @@ async fn create(
             crate::renamed::__private::Again => {}
         }
     };
-    let result: anyhow::Result<Payment> = async {
-        if let crate::renamed::__private::Some(never) = crate::renamed::__private::None::<
-            anyhow::Result<Payment>,
-        > {
-            return never;
-        }
-        #[allow(clippy::shadow_unrelated)]
-        let tx = crate::renamed::__private::tx(&mut claim);
-        { todo!() }
-    }
+    let result: anyhow::Result<Payment> = crate::renamed::__private::body(
+            &request,
+            async {
+                if let crate::renamed::__private::Some(never) = crate::renamed::__private::None::<
+                    anyhow::Result<Payment>,
+                > {
+                    return never;
+                }
+                #[allow(clippy::shadow_unrelated)]
+                let tx = crate::renamed::__private::tx(&mut claim);
+                { todo!() }
+            },
+        )
         .await;
     let finished = crate::renamed::__private::finish(claim, result, &contract).await;
     return crate::renamed::__private::settle(unit, finished, request, &contract).await;

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 449 tokens
+// 462 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
@@ -30,17 +30,20 @@ async fn create(
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: Result<Payment, PaymentError> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            Result<Payment, PaymentError>,
-        > {
-            return never;
-        }
-        #[allow(unused)]
-        #[allow(clippy::shadow_unrelated)]
-        let tx = ::idem_runtime::__private::tx(&mut claim);
-        { todo!() }
-    }
+    let result: Result<Payment, PaymentError> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    Result<Payment, PaymentError>,
+                > {
+                    return never;
+                }
+                #[allow(unused)]
+                #[allow(clippy::shadow_unrelated)]
+                let tx = ::idem_runtime::__private::tx(&mut claim);
+                { todo!() }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::keep(

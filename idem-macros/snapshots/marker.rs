@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 555 tokens
+// 568 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -46,16 +46,19 @@ pub(crate) async fn create_payment(
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: Result<(), PaymentError> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            Result<(), PaymentError>,
-        > {
-            return never;
-        }
-        #[allow(clippy::shadow_unrelated)]
-        let _tx = ::idem_runtime::__private::tx(&mut claim);
-        { Ok(()) }
-    }
+    let result: Result<(), PaymentError> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    Result<(), PaymentError>,
+                > {
+                    return never;
+                }
+                #[allow(clippy::shadow_unrelated)]
+                let _tx = ::idem_runtime::__private::tx(&mut claim);
+                { Ok(()) }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = format!("create-{N}"), fingerprint = (self.id, amount, to))]
-// 493 tokens
+// 506 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
@@ -35,16 +35,19 @@ where
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: Result<_, Error> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            Result<_, Error>,
-        > {
-            return never;
-        }
-        #[allow(clippy::shadow_unrelated)]
-        let mut tx = ::idem_runtime::__private::tx(&mut claim);
-        { Ok(N) }
-    }
+    let result: Result<_, Error> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    Result<_, Error>,
+                > {
+                    return never;
+                }
+                #[allow(clippy::shadow_unrelated)]
+                let mut tx = ::idem_runtime::__private::tx(&mut claim);
+                { Ok(N) }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;

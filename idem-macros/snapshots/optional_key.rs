@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 417 tokens
+// 430 tokens
 async fn create(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
@@ -29,16 +29,19 @@ async fn create(
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: ApiResult<Payment> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            ApiResult<Payment>,
-        > {
-            return never;
-        }
-        #[allow(clippy::shadow_unrelated)]
-        let tx = ::idem_runtime::__private::tx(&mut claim);
-        { todo!() }
-    }
+    let result: ApiResult<Payment> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    ApiResult<Payment>,
+                > {
+                    return never;
+                }
+                #[allow(clippy::shadow_unrelated)]
+                let tx = ::idem_runtime::__private::tx(&mut claim);
+                { todo!() }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;

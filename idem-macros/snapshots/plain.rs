@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 431 tokens
+// 444 tokens
 /// Pays.
 pub async fn create_payment(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
@@ -29,16 +29,19 @@ pub async fn create_payment(
             ::idem_runtime::__private::Again => {}
         }
     };
-    let result: Result<Payment, PaymentError> = async {
-        if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
-            Result<Payment, PaymentError>,
-        > {
-            return never;
-        }
-        #[allow(clippy::shadow_unrelated)]
-        let tx = ::idem_runtime::__private::tx(&mut claim);
-        { Ok(pay(tx, cmd).await?) }
-    }
+    let result: Result<Payment, PaymentError> = ::idem_runtime::__private::body(
+            &request,
+            async {
+                if let ::idem_runtime::__private::Some(never) = ::idem_runtime::__private::None::<
+                    Result<Payment, PaymentError>,
+                > {
+                    return never;
+                }
+                #[allow(clippy::shadow_unrelated)]
+                let tx = ::idem_runtime::__private::tx(&mut claim);
+                { Ok(pay(tx, cmd).await?) }
+            },
+        )
         .await;
     let finished = ::idem_runtime::__private::finish(claim, result, &contract).await;
     return ::idem_runtime::__private::settle(unit, finished, request, &contract).await;

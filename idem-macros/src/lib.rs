@@ -81,6 +81,8 @@
 //! | `IDEM031` | two options contradict each other |
 //! | `IDEM032` | a key, a scope or a fingerprint is a literal |
 //! | `IDEM033` | a marker is on a method, or its operation is not a literal |
+//! | `IDEM034` | a size is zero, too large or not a size |
+//! | `IDEM035` | a parameter cannot be handed to `authorize` or `on_replay` |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |
 //! | `IDEM043` | the variant for replayed failures holds something else |
@@ -109,6 +111,7 @@ mod namespace;
 mod nearest;
 mod pattern;
 mod signature;
+mod size;
 mod types;
 mod validate;
 

@@ -6,7 +6,7 @@
 use syn::LitStr;
 
 use crate::diagnostic::{Code, fault};
-use crate::{duration, namespace};
+use crate::{duration, namespace, size};
 
 /// Checks a namespace by [its rule](namespace::complaint).
 pub(crate) fn namespace(literal: &LitStr) -> syn::Result<String> {
@@ -113,6 +113,21 @@ pub(crate) fn duration(option: &str, literal: &LitStr, limit: u64) -> syn::Resul
     };
     Err(fault(
         Code::Duration,
+        literal,
+        format_args!("{option} `{text}`: {complaint}"),
+    ))
+}
+
+/// Checks a size against an upper limit. Returns it in bytes.
+pub(crate) fn size(option: &str, literal: &LitStr, limit: u64) -> syn::Result<u64> {
+    let text = literal.value();
+    let complaint = match size::parse(&text) {
+        Ok(bytes) if bytes <= limit => return Ok(bytes),
+        Ok(_) => format!("it can be at most `{}`", size::display(limit)),
+        Err(help) => help,
+    };
+    Err(fault(
+        Code::Size,
         literal,
         format_args!("{option} `{text}`: {complaint}"),
     ))

@@ -34,7 +34,10 @@ fn options_use_self(options: &Options) -> bool {
     };
     let scope = options.scope.value.as_ref();
     let mut all = parts.iter().chain(fingerprint).chain(scope);
+    let paths = [&options.authorize.value, &options.on_replay.value];
+    let mut paths = paths.into_iter().flatten();
     all.any(|expr| uses_self(expr.to_token_stream()))
+        || paths.any(|path| uses_self(path.to_token_stream()))
 }
 
 /// Returns whether `Self` is named, other than by an item inside the body that has its own `Self`.

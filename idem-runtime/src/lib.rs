@@ -8,6 +8,8 @@
 mod calls;
 mod decision;
 mod edges;
+#[cfg(feature = "operate")]
+pub mod operate;
 mod stores;
 mod values;
 mod workers;
@@ -15,6 +17,11 @@ mod workers;
 #[cfg(feature = "macros")]
 pub use idem_macros::{Failure, idempotent};
 
+#[cfg(feature = "test-switches")]
+#[doc(hidden)]
+pub use self::calls::kit::waiters;
+#[cfg(feature = "metrics")]
+pub use self::calls::telemetry::metrics;
 pub use self::calls::{lease, telemetry};
 #[cfg(feature = "registry")]
 pub use self::edges::registry;
@@ -24,6 +31,12 @@ pub use self::edges::{private as __private, transport as __transport};
 #[cfg(feature = "test-switches")]
 #[doc(hidden)]
 pub use self::stores::fast_check;
+#[cfg(all(
+    any(feature = "mysql", feature = "postgres"),
+    feature = "test-switches"
+))]
+#[doc(hidden)]
+pub use self::stores::recent_keys;
 pub use self::stores::schema;
 pub use self::values::{error, fingerprint, key, policy, record};
 pub use self::workers::purge;
@@ -35,3 +48,5 @@ pub use self::values::key::{IdempotencyKey, Namespace, Scope};
 pub use self::values::operation::{LeasedOperation, Operation};
 pub use self::values::replay::{ReplayExt, Replayable};
 pub use self::workers::purge::{PurgeWorker, Purged};
+#[cfg(feature = "metrics")]
+pub use self::workers::sampler::MetricsSampler;

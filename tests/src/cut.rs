@@ -1,7 +1,6 @@
 //! Drops a future at one of its awaits.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::task::Poll;
 
 /// The moment at which a future is dropped.
@@ -21,7 +20,7 @@ pub const MANY: usize = 10_000;
 
 /// Polls a future `polls` times and then drops it. Returns its output if it has ended by then.
 pub async fn cut<F: Future>(future: F, polls: usize, cut: Cut) -> Option<F::Output> {
-    let mut future = pin!(future);
+    let mut future = Box::pin(future);
     let mut left = polls;
     poll_fn(|context| {
         if left == 0 {

@@ -21,5 +21,7 @@ pub mod postgres;
 pub mod proxy;
 pub mod rewrite;
 pub mod settings;
+pub mod silence;
 pub mod sqlite;
 pub mod torture;
+pub mod waiting;

@@ -27,7 +27,12 @@ pub trait Route: Clone {
 }
 
 impl Route for PgConnectOptions {
-    const COMMIT: &'static [&'static [u8]] = &[b"COMMIT\0", b"COMMIT AND CHAIN\0"];
+    const COMMIT: &'static [&'static [u8]] = &[
+        b"COMMIT\0",
+        b"COMMIT AND CHAIN\0",
+        // The last statement of a message that is a transaction by itself.
+        b" AS written\0",
+    ];
 
     fn target(&self) -> (String, u16) {
         (self.get_host().to_owned(), self.get_port())
@@ -82,8 +87,10 @@ pub struct Proxy<O = PgConnectOptions> {
 #[derive(Debug)]
 struct Shared {
     commit: &'static [&'static [u8]],
+    /// The message that the fate is for, by a part of it; `None` for a COMMIT.
+    holding: Mutex<Option<&'static str>>,
     fate: Mutex<Fate>,
-    /// The number of COMMITs that the fate was applied to.
+    /// The number of messages that the fate was applied to.
     reached: watch::Sender<u32>,
     cut: watch::Sender<bool>,
 }
@@ -99,6 +106,7 @@ impl<O: Route> Proxy<O> {
         let address = listener.local_addr().expect("a bound socket");
         let shared = Arc::new(Shared {
             commit: O::COMMIT,
+            holding: Mutex::new(None),
             fate: Mutex::new(Fate::Pass),
             reached: watch::Sender::new(0),
             cut: watch::Sender::new(false),
@@ -121,7 +129,14 @@ impl<O: Route> Proxy<O> {
 impl<O> Proxy<O> {
     /// Sets the fate of the next COMMIT.
     pub fn next_commit(&self, fate: Fate) {
-        *self.fate() = fate;
+        *lock(&self.shared.holding) = None;
+        *lock(&self.shared.fate) = fate;
+    }
+
+    /// Sets the fate of the next message that holds `part`, in place of that of the next COMMIT.
+    pub fn next_holding(&self, part: &'static str, fate: Fate) {
+        *lock(&self.shared.holding) = Some(part);
+        *lock(&self.shared.fate) = fate;
     }
 
     /// Waits until the fate has been applied to a COMMIT.
@@ -144,13 +159,10 @@ impl<O> Proxy<O> {
         self.accepting.abort();
         self.shared.cut.send_replace(true);
     }
+}
 
-    fn fate(&self) -> std::sync::MutexGuard<'_, Fate> {
-        self.shared
-            .fate
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<O> Drop for Proxy<O> {
@@ -160,13 +172,18 @@ impl<O> Drop for Proxy<O> {
 }
 
 impl Shared {
-    /// Returns the fate of this message. A fate applies to one COMMIT only.
+    /// Returns the fate of this message. A fate applies to one message only.
     fn fate_of(&self, message: &[u8]) -> Fate {
-        if !self.commit.iter().any(|end| message.ends_with(end)) {
+        let is_meant = match *lock(&self.holding) {
+            None => self.commit.iter().any(|end| message.ends_with(end)),
+            Some(part) => message
+                .windows(part.len())
+                .any(|bytes| bytes == part.as_bytes()),
+        };
+        if !is_meant {
             return Fate::Pass;
         }
-        let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *fate, Fate::Pass)
+        std::mem::replace(&mut *lock(&self.fate), Fate::Pass)
     }
 
     fn report(&self) {

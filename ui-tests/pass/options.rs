@@ -38,6 +38,7 @@ impl Failure for Refused {
     wait = "1m",
     failures = "record",
     record_request,
+    result_limit = "64KiB",
     expiry = "strict",
     table = "app.idempotency",
     crate = idem_runtime,

@@ -11,7 +11,10 @@ use crate::Outcome;
 
 /// The members whose dependency features must not reach the other members. Every build of the
 /// workspace excludes them, and they are built one by one.
-pub(crate) const APART: [&str; 1] = ["idem-tests-unified"];
+pub(crate) const APART: [&str; 2] = ["idem-cli", "idem-tests-unified"];
+
+/// The member that is another program without its feature. It is checked and tested that way too.
+pub(crate) const EXAMPLE: &str = "case-escalation";
 
 /// Returns the cargo that runs this program, with the root of the workspace as its directory.
 pub(crate) fn cargo() -> Command {

@@ -1,6 +1,6 @@
 //! `cargo xtask check`: runs every check of the source that needs no database.
 
-use crate::cargo::{APART, Steps, cargo, workspace};
+use crate::cargo::{APART, EXAMPLE, Steps, cargo, workspace};
 use crate::{Outcome, deny, features, machine};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Outcome {
             .arg("--all-targets")
             .args(DENY_WARNINGS),
     );
-    for member in APART {
+    for member in APART.into_iter().chain([EXAMPLE]) {
         steps.perform(
             cargo()
                 .args(["clippy", "--package", member, "--all-targets"])

@@ -14,11 +14,13 @@ pub(crate) const MEMBER: &str = "idem-tests-cost";
 
 /// Compares with the bounds, replaces the bounds with the measurement, or measures time only.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    let mut command = command();
+    let mut commands = commands();
     match arguments {
         [] => {}
         [flag] if flag == "--bless" => {
-            command.env("IDEM_COST", "overwrite");
+            for command in &mut commands {
+                command.env("IDEM_COST", "overwrite");
+            }
         }
         [flag] if flag == "--time" => {
             return run_command(cargo().args([
@@ -35,14 +37,20 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     machine::provide_compiler()?;
     machine::provide_valgrind()?;
     let binaries = machine::provide_postgres()?;
-    run_command(command.env(Binaries::VARIABLES[0], binaries.dir()))
+    for mut command in commands {
+        run_command(command.env(Binaries::VARIABLES[0], binaries.dir()))?;
+    }
+    Ok(())
 }
 
-/// Returns the command that measures and compares. It prints the figures even if all are within
-/// bounds.
-pub(crate) fn command() -> Command {
-    let mut command = cargo();
-    command.args(["test", "--release", "--package", MEMBER]);
-    command.args(["--", "--nocapture"]);
-    command
+/// Returns the commands that measure and compare: without metrics, and then with them, which is compared with the
+/// first. They print the figures even if all are within bounds.
+pub(crate) fn commands() -> [Command; 2] {
+    [None, Some("metrics")].map(|features| {
+        let mut command = cargo();
+        command.args(["test", "--release", "--package", MEMBER]);
+        command.args(features.map(|features| format!("--features={features}")));
+        command.args(["--", "--nocapture"]);
+        command
+    })
 }

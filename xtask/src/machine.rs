@@ -200,6 +200,19 @@ pub(crate) fn provide_brokers() -> Outcome {
     Ok(())
 }
 
+/// Provides Prometheus, with promtool, which checks its rules.
+pub(crate) fn provide_prometheus() -> Outcome {
+    let there = || works(Command::new("prometheus")) && works(Command::new("promtool"));
+    if !there() {
+        without_a_running_service("prometheus", || install(&["prometheus"]))?;
+    }
+    if there() {
+        Ok(())
+    } else {
+        Err("there is no prometheus or promtool, although the package is installed".into())
+    }
+}
+
 /// Provides a Redis server.
 pub(crate) fn provide_redis() -> Outcome {
     let there = || works(Command::new("redis-server"));

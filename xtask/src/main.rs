@@ -30,10 +30,12 @@ commands:
   package         pack every published crate and build it from its package (minutes)
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, then a check of the logs and tables (`torture help`)
+  torture messages [--engine NAME]… [--events N] [--faults N] [--seed S] [--minutes M]
+                  callers, relays, broker and consumers under a nemesis (`torture messages help`)
   cluster         a Galera cluster of three MariaDB servers, for experiments
   cost [--bless]  instructions and allocations of a call, against tests/cost/bounds.txt
                   (`--time`: the time of a fingerprint on this machine)
-  bench [--quick] [--block NAME]… [--write-docs]
+  bench [--quick] [--block NAME]… [--row TEXT] [--write-docs]
                   cost of a call, against the same work without the library (`bench help`)
   bench compile   cost of the attribute in a build, against handlers written by hand
   bench peers     the same work by other crates and by hand, side by side (`bench peers help`)

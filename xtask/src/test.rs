@@ -8,7 +8,7 @@ use std::process::Command;
 use idem_tests_cluster::broker::{NatsServer, RabbitMqServer};
 use idem_tests_cluster::{Binaries, Cluster, Options, Template, mariadb};
 
-use crate::cargo::{APART, Steps, cargo, has, workspace};
+use crate::cargo::{APART, EXAMPLE, Steps, cargo, has, workspace};
 use crate::{Outcome, cost, machine};
 
 /// Runs everything. With filters, runs only the unit and integration tests whose names contain a
@@ -21,6 +21,7 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_gateways()?;
     machine::provide_pgbouncer()?;
     machine::provide_brokers()?;
+    machine::provide_prometheus()?;
     machine::provide_valgrind()?;
     let newest = machine::provide_postgres_18()?;
     let server = Server::for_the_run(newest)?;
@@ -30,7 +31,11 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
         for member in APART {
             steps.perform(server.report(tests().args(["--package", member])));
         }
-        steps.perform(server.report(&mut cost::command()));
+        for mut command in cost::commands() {
+            steps.perform(server.report(&mut command));
+        }
+        // With all features it runs on PostgreSQL and NATS.
+        steps.perform(server.report(tests().args(["--package", EXAMPLE])));
     }
     // The examples as programs, because a test runs them: not every command below builds them
     // without a test harness.

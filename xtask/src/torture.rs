@@ -9,6 +9,17 @@ use crate::{Outcome, machine};
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     machine::provide_compiler()?;
+    match arguments.split_first() {
+        Some((subject, arguments)) if subject == "messages" => {
+            machine::provide_brokers()?;
+            run_program("idem-tests-messaging", "message-torture", arguments)
+        }
+        _ => run_program("idem-tests", "torture", arguments),
+    }
+}
+
+/// Provides the databases that the arguments name, and runs a program of this package.
+fn run_program(package: &str, program: &str, arguments: &[String]) -> Outcome {
     let mut variables = Vec::new();
     if wants("postgres", arguments) {
         let binaries = machine::provide_postgres()?;
@@ -17,8 +28,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if wants("mariadb", arguments) {
         machine::provide_mariadb()?;
     }
-    run_command(cargo().args(["build", "--package", "idem-tests", "--bin", "torture"]))?;
-    let mut torture = Command::new(target()?.join("debug/torture"));
+    run_command(cargo().args(["build", "--package", package, "--bin", program]))?;
+    let mut torture = Command::new(target()?.join("debug").join(program));
     run_command(torture.envs(variables).args(arguments))
 }
 

@@ -20,6 +20,8 @@ const RETENTION_LIMIT: u64 = 3_650 * 86_400;
 const WAIT_LIMIT: u64 = 60;
 /// One day: after a crash the lease blocks its key for this long.
 const LEASE_LIMIT: u64 = 86_400;
+/// 256 MiB: a database takes no much longer value, and everything around a record has several copies of it.
+const RESULT_LIMIT: u64 = 256 * 1024 * 1024;
 
 const VOCABULARY: Vocabulary = Vocabulary {
     attribute: "idempotent",
@@ -36,11 +38,14 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("wait", "wait = \"2s\""),
         ("failures", "failures = \"record\""),
         ("record_request", "record_request"),
+        ("result_limit", "result_limit = \"64KiB\""),
         ("expiry", "expiry = \"strict\""),
         ("lease", "lease = \"5m\""),
         ("on_lapse", "on_lapse = \"retry\""),
         ("signature", "signature = \"keep\""),
         ("table", "table = \"app.idempotency\""),
+        ("authorize", "authorize = may_see_payment"),
+        ("on_replay", "on_replay = refresh_payment"),
         ("marker", "marker = CreatePaymentOperation"),
         ("crate", "crate = path::to::idem_runtime"),
     ],
@@ -57,6 +62,11 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("hash", "fingerprint"),
         ("timeout", "wait"),
         ("errors", "failures"),
+        ("max_result", "result_limit"),
+        ("response_limit", "result_limit"),
+        ("authorise", "authorize"),
+        ("authorization", "authorize"),
+        ("response_hook", "on_replay"),
     ],
 };
 
@@ -77,6 +87,8 @@ pub(crate) struct Options {
     /// `failures`: whether permanent failures are recorded.
     pub(crate) records_failures: Slot<bool>,
     pub(crate) record_request: Slot<bool>,
+    /// In bytes.
+    pub(crate) result_limit: Slot<u64>,
     /// `expiry`: whether an expired record counts as absent before it is purged.
     pub(crate) strict_expiry: Slot<bool>,
     pub(crate) lease: Slot<u64>,
@@ -87,6 +99,10 @@ pub(crate) struct Options {
     pub(crate) table: Slot<LitStr>,
     /// The type, beside the handler, that describes the operation.
     pub(crate) marker: Slot<Ident>,
+    /// The function that says who may see a replay.
+    pub(crate) authorize: Slot<Path>,
+    /// The function that edits a replayed result.
+    pub(crate) on_replay: Slot<Path>,
     pub(crate) runtime: Slot<Path>,
     /// Whether an argument could not be assigned to an option. A missing option may then be that
     /// argument.
@@ -121,6 +137,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .records_failures
             .set(at, value::choice([("retry", false), ("record", true)])),
         "record_request" => options.record_request.set(at, value::flag),
+        "result_limit" => options.result_limit.set(at, value::size(RESULT_LIMIT)),
         "expiry" => options
             .strict_expiry
             .set(at, value::choice([("replay", false), ("strict", true)])),
@@ -133,6 +150,8 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .set(at, value::choice([("keep", true)])),
         "table" => options.table.set(at, value::checked(literal::table)),
         "marker" => options.marker.set(at, value::name),
+        "authorize" => options.authorize.set(at, value::path),
+        "on_replay" => options.on_replay.set(at, value::path),
         "crate" => options.runtime.set(at, value::path),
         other => unreachable!("`{other}` is in the table of options but has no slot"),
     }
@@ -142,6 +161,11 @@ impl Options {
     /// Returns whether `skip` was given but could not be read.
     pub(crate) fn skip_is_faulty(&self) -> bool {
         self.skip.is_given() && self.skip.value.is_none()
+    }
+
+    /// Returns whether a replay is shown to a function of the user's before it is answered.
+    pub(crate) fn reviews(&self) -> bool {
+        self.authorize.value.is_some() || self.on_replay.value.is_some()
     }
 
     /// Returns the path of the runtime crate for generated code.

@@ -154,6 +154,14 @@ pub(crate) fn duration(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<
     move |at| literal::duration(&at.name.to_string(), &at.text_or(with_unit)?, limit)
 }
 
+pub(crate) fn size(limit: u64) -> impl FnOnce(&Argument<'_>) -> syn::Result<u64> {
+    let with_unit = |number: &str| match number.parse::<u64>() {
+        Ok(_) => format!("{number}B"),
+        Err(_) => number.to_owned(),
+    };
+    move |at| literal::size(&at.name.to_string(), &at.text_or(with_unit)?, limit)
+}
+
 /// Reads one of a few words.
 pub(crate) fn choice<const N: usize>(
     choices: [(&'static str, bool); N],

@@ -1,6 +1,6 @@
 //! Generates the description of a handler: its constant, its registration, its marker.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::ext::IdentExt as _;
 
@@ -37,6 +37,10 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     }
     if options.record_request.given_as(true).is_some() {
         operation.extend(quote_spanned!(mixed=> .record_request()));
+    }
+    if let Some(limit) = options.result_limit.value {
+        let limit = Literal::u64_unsuffixed(limit);
+        operation.extend(quote_spanned!(mixed=> .result_limit(#limit)));
     }
     operation.extend(lease(options, p));
     operation.extend(failures(options));

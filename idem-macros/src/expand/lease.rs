@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Pat, Type};
 
-use super::{allowance, anchor, binding, contract, describe, request, user_block};
+use super::{allowance, anchor, binding, contract, describe, request, review, user_block};
 use crate::args::Options;
 use crate::item::Item;
 use crate::model::{Model, Param, cfgs};
@@ -35,8 +35,25 @@ pub(super) fn body(
     let underscored = allowance(&source);
     let keys: Vec<_> = borrowed_keys(model, &p).collect();
     let owned = keys.iter().map(|key| &key.owned);
-    let reborrow = keys.iter().map(|key| &key.reborrow);
-    let attempt_receiver = quote_spanned!(mixed=> attempt_receiver.attempt().await);
+    let reborrow: Vec<_> = keys.iter().map(|key| &key.reborrow).collect();
+    let (reviewing, attempt_receiver) = if options.reviews() {
+        let review = review::leased(model, options, &p);
+        let attempt = quote_spanned! {mixed=>
+            match attempt_receiver.entered().await {
+                #p::Entered::Attempt(held) => held,
+                #p::Entered::Review(review) => {
+                    #(#reborrow)*
+                    #review
+                }
+            }
+        };
+        (Some(quote_spanned!(mixed=> request.review();)), attempt)
+    } else {
+        (
+            None,
+            quote_spanned!(mixed=> attempt_receiver.attempt().await),
+        )
+    };
     // Underlined at the user's type, in case that is another `Attempt` than the library's.
     let held = Ends::of(attempt).open(&quote!(&held));
     let binding = match model.first.as_ref().map(|first| &*first.typed.pat) {
@@ -53,6 +70,7 @@ pub(super) fn body(
         let contract = #contract;
         let mut request = #p::LeasedRequest::new(#operation);
         #request
+        #reviewing
         #underscored
         let (call, attempt_receiver) = #p::leased(#source, request, contract);
         #(#owned)*

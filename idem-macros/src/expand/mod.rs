@@ -5,6 +5,7 @@
 
 pub(crate) mod describe;
 mod lease;
+mod review;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -77,25 +78,47 @@ fn body(
         done = quote_spanned!(mixed=> #p::keep(#done));
         settled = quote_spanned!(mixed=> #p::keep(#settled));
     }
+    let claim = if options.reviews() {
+        let review = review::atomic(model, options, &p);
+        quote_spanned! {mixed=>
+            request.review();
+            let mut unit = #unit;
+            let mut claim = 'claim: {
+                let done = loop {
+                    match #p::claim(&mut unit, &mut request, &contract).await {
+                        #p::Run(claim) => break 'claim claim,
+                        #p::Done(done) => break done,
+                        #p::Again => {}
+                    }
+                };
+                #p::drop(unit);
+                #review
+            };
+        }
+    } else {
+        quote_spanned! {mixed=>
+            let mut unit = #unit;
+            let mut claim = loop {
+                match #p::claim(&mut unit, &mut request, &contract).await {
+                    #p::Run(claim) => break claim,
+                    #p::Done(done) => return #done,
+                    #p::Again => {}
+                }
+            };
+        }
+    };
     quote_spanned! {mixed=>
         #registration
         let contract = #contract;
         let mut request = #p::Request::new(#operation);
         #request
         #underscored
-        let mut unit = #unit;
-        let mut claim = loop {
-            match #p::claim(&mut unit, &mut request, &contract).await {
-                #p::Run(claim) => break claim,
-                #p::Done(done) => return #done,
-                #p::Again => {}
-            }
-        };
-        let result: #result = async {
+        #claim
+        let result: #result = #p::body(&request, async {
             #anchor
             #binding
             #user
-        }.await;
+        }).await;
         let finished = #p::finish(claim, #returned, &contract).await;
         return #settled
     }

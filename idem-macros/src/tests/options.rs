@@ -28,6 +28,30 @@ fn a_handler_without_faults_reports_none() {
 }
 
 #[test]
+fn a_function_that_reviews_replays_is_named_by_its_path_and_given_whole_parameters() {
+    reports(
+        "namespace = \"p\", authorize = may_see, on_replay = desk::refresh",
+        HANDLER,
+        &[],
+    );
+    says(
+        "namespace = \"p\", authorize = \"may_see\"",
+        "IDEM023",
+        "`authorize` is written `authorize = may_see_payment`",
+    );
+    says(
+        "namespace = \"p\", authorise = may_see",
+        "IDEM021",
+        "did you mean `authorize = may_see_payment`?",
+    );
+    says(
+        "namespace = \"p\", operation = \"pay\", signature = \"keep\", on_replay = refresh",
+        "IDEM031",
+        "the caller's transaction is open",
+    );
+}
+
+#[test]
 fn an_option_that_is_not_known_suggests_the_nearest() {
     says(
         "namespace = \"p\", retenton = \"24h\"",

@@ -4,6 +4,7 @@ mod identity;
 mod key;
 mod lease;
 mod options;
+mod review;
 mod signature;
 
 use syn::{Attribute, Expr, Ident, Type};
@@ -57,6 +58,7 @@ pub(crate) fn plan<'i>(
     options::check(model, options, faults);
     lease::options(options, faults);
     signature::check(item, model, options, faults);
+    review::check(model, options, faults);
     let key = key::find(item, model, options, faults);
     let (key, leaves) = match key {
         Some(key) => (Some(key.source), key.leaves),

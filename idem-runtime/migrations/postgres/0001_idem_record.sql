@@ -36,6 +36,30 @@ CREATE INDEX idem_record_expires_at ON idem_record (expires_at);
 
 CREATE INDEX idem_record_locked_until ON idem_record (locked_until) WHERE status IN (3, 4);
 
+-- Lets a replay cost one round trip: an error can be sent back where rows cannot. It raises the record in a field
+-- of the error that PostgreSQL writes into no log (`constraint_name`), or nothing there if the record is large.
+-- It runs with the rights of its caller, who has read the record, and reads no table. Without it, or without the
+-- privilege to execute it, a replay by another process than the first run's costs one round trip more.
+CREATE OR REPLACE FUNCTION idem_record_found(
+    created_at timestamptz, expires_at timestamptz, locked_until timestamptz, attempt_id uuid, attempt integer,
+    status smallint, fingerprint_version smallint, codec smallint, operation text, fingerprint bytea, request bytea,
+    result bytea, failure bytea
+) RETURNS text LANGUAGE plpgsql AS $found$
+BEGIN
+    RAISE EXCEPTION 'idem: the key has a record' USING ERRCODE = 'ID004', CONSTRAINT = CASE
+        WHEN greatest(pg_catalog.octet_length(request), pg_catalog.octet_length(result),
+            pg_catalog.octet_length(failure)) OPERATOR(pg_catalog.>) 32768 THEN ''
+        ELSE pg_catalog.concat_ws(',', pg_catalog.current_setting('idem.held'),
+            extract(epoch FROM pg_catalog.clock_timestamp()), extract(epoch FROM created_at),
+            extract(epoch FROM expires_at), coalesce(extract(epoch FROM locked_until)::pg_catalog.text, '-'),
+            attempt_id, attempt, status, fingerprint_version, codec,
+            pg_catalog.encode(pg_catalog.convert_to(operation, 'UTF8'), 'hex'),
+            coalesce(pg_catalog.encode(fingerprint, 'hex'), '-'), coalesce(pg_catalog.encode(request, 'hex'), '-'),
+            coalesce(pg_catalog.encode(result, 'hex'), '-'), coalesce(pg_catalog.encode(failure, 'hex'), '-'))
+        END;
+END
+$found$;
+
 -- For operators: the same records in readable form.
 CREATE VIEW idem_record_readable AS
     SELECT namespace,

@@ -83,6 +83,8 @@ pub enum Decision {
         replaces: Option<AttemptId>,
         /// The number of the attempt, from 1.
         attempt: i32,
+        /// What the key was before.
+        before: KeyBefore,
     },
     /// Take over a lapsed lease and run the body.
     TakeOver {
@@ -106,6 +108,19 @@ pub enum Decision {
     Refuse(Error),
 }
 
+/// What a key was before an attempt that runs the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyBefore {
+    /// It had no record.
+    Unused,
+    /// An earlier attempt had released it.
+    Released,
+    /// Its record was past its retention, under strict expiry.
+    Expired,
+    /// The lease of an earlier attempt had lapsed.
+    Lapsed,
+}
+
 /// Decides, in this order:
 ///
 /// 1. A record past its retention counts as absent if the operation has strict expiry.
@@ -115,16 +130,16 @@ pub enum Decision {
 ///    refused, or run.
 pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
     let Lookup { record, lock, now } = lookup;
-    let mut reclaimable = None;
+    let (mut reclaimable, mut before) = (None, KeyBefore::Unused);
     if let Some(record) = record {
         let last_attempt = (record.attempt_id, record.attempt);
         if has_expired(&record, now, input.expiry) {
-            reclaimable = Some(last_attempt);
+            (reclaimable, before) = (Some(last_attempt), KeyBefore::Expired);
         } else {
-            match decide_record(record, now, input) {
-                Some(decision) => return decision,
-                None => reclaimable = Some(last_attempt),
+            if let Some(decision) = decide_record(record, now, input) {
+                return decision;
             }
+            (reclaimable, before) = (Some(last_attempt), KeyBefore::Released);
         }
     }
     match lock {
@@ -136,6 +151,7 @@ pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
         Lock::Granted | Lock::NotAsked => Decision::Run {
             replaces: reclaimable.map(|(attempt_id, _)| attempt_id),
             attempt: reclaimable.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
+            before,
         },
     }
 }

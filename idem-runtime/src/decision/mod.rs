@@ -4,9 +4,9 @@ mod decide;
 mod fence;
 mod typed;
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) use self::decide::Lock;
-pub(crate) use self::decide::{DecideInput, Decision, LeaseHolder, Lookup, decide, unknown};
+pub(crate) use self::decide::{
+    DecideInput, Decision, KeyBefore, LeaseHolder, Lock, Lookup, decide, unknown,
+};
 pub(crate) use self::fence::Change;
 pub use self::typed::{Outcome, TypedMismatch};
 

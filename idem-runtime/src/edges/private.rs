@@ -3,6 +3,7 @@
 pub use std::clone::Clone;
 pub use std::fmt::Debug;
 pub use std::marker::Copy;
+pub use std::mem::drop;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};
 
@@ -11,10 +12,13 @@ pub use inventory::submit;
 pub use serde_json::Value;
 
 pub use crate::calls::atomic::flow::Step::{Again, Done, Run};
-pub use crate::calls::atomic::flow::{Claim, Finished, Step, claim, finish, settle, tx};
+pub use crate::calls::atomic::flow::{Claim, Finished, Step, body, claim, finish, settle, tx};
 pub use crate::calls::atomic::unit::{Unit, unit};
 pub use crate::calls::kit::contract::{Contract, contract, failures, lifts, reads, writes};
 pub use crate::calls::kit::request::Request;
+pub use crate::calls::kit::review::{
+    Denial, Entered, RecordedAt, Review, apart, approved, denied, is_replay, recorded, together,
+};
 #[cfg(feature = "registry")]
 pub use crate::edges::registry::Handler;
 pub use crate::values::failure::StoredFailure;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::calls::telemetry::Call;
+use crate::calls::telemetry::{Call, Meter};
 use crate::values::error::Error;
 use crate::values::spec::OperationSpec;
 
@@ -20,5 +20,5 @@ pub fn emit_refused(operation: impl Into<OperationSpec>, refusal: &Error) {
         waits: 0,
         elapsed: Duration::ZERO,
     }
-    .emit();
+    .emit(Meter::of(operation));
 }

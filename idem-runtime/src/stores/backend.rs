@@ -6,6 +6,8 @@ use std::future::Future;
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Pool, Transaction};
 
+#[cfg(feature = "metrics")]
+use super::session::TableSample;
 use super::session::{
     AsSession, BodyWrites, ClaimOf, CommitError, FoundBy, NewRecord, Purgeable, RequestOf, Session,
     Written,
@@ -86,6 +88,15 @@ pub trait Backend: Database<Connection: Session> {
         request: &RequestOf<Self::Connection>,
         approach: &mut Self::Approach,
     ) -> impl Future<Output = Result<Option<Lookup>, Error>> + Send;
+
+    /// Looks the record up for calls that wait for it, outside any transaction, and asks whether another attempt
+    /// holds the key. It waits for no lock, and takes none that a claim could meet. If it finds the key free, that
+    /// is no claim.
+    #[doc(hidden)]
+    fn look_for_waiters(
+        conn: &mut Self::Connection,
+        request: &RequestOf<Self::Connection>,
+    ) -> impl Future<Output = Result<Lookup, Error>> + Send;
 
     /// Begins a unit of work and claims in it, with a look-up under the lock. Returns the transaction even if
     /// claiming failed, for its owner to roll back.
@@ -234,6 +245,16 @@ pub trait Backend: Database<Connection: Session> {
         limit: u32,
     ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 
+    /// Looks at the whole table, for its metrics: how many outcomes are unknown for longer than `unknown_for`
+    /// microseconds, and how long the oldest record has outlived its retention.
+    #[cfg(feature = "metrics")]
+    #[doc(hidden)]
+    fn sample(
+        conn: &mut Self::Connection,
+        table: &str,
+        unknown_for: i64,
+    ) -> impl Future<Output = Result<TableSample, Error>> + Send;
+
     /// Returns whether to try again shortly, because the database itself does not wait although it could.
     #[doc(hidden)]
     fn is_momentary(error: &Error) -> bool;
@@ -258,8 +279,7 @@ pub(crate) async fn write<S: Session>(
     record: &NewRecord<'_>,
     body_writes: BodyWrites,
 ) -> Result<Written, Error> {
-    conn.release_savepoint(claim, body_writes).await?;
-    conn.write(claim, record).await
+    conn.record(claim, record, body_writes).await
 }
 
 /// Writes the record, and then commits.

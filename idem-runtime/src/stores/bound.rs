@@ -14,7 +14,7 @@ use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, limits, text};
-use crate::values::payload::{decode_request, encode, result_of, stored_failure};
+use crate::values::payload::{PayloadKind, decode_request, encode, result_of, stored_failure};
 use crate::values::policy::DEFAULT_RETRY_AFTER;
 use crate::values::record::{AttemptId, Record, Status, stored_request};
 
@@ -127,7 +127,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             claim: held,
         } = self.conn.claim(&claim_request).await?;
         match decide(lookup, input) {
-            Decision::Run { replaces, attempt } => {
+            Decision::Run {
+                replaces, attempt, ..
+            } => {
                 let fingerprint = Fingerprint::compute(
                     FINGERPRINT_VERSION,
                     input.namespace,
@@ -166,12 +168,17 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     /// # Errors
     /// [`Error::TransactionEnded`] if the transaction that claimed is over; [`Error::TransactionAborted`] if a
     /// statement in it had failed; [`Error::FreshTransactionNeeded`] if another attempt has won;
-    /// [`Error::NotStorable`]; and the database's. After an error, roll the transaction back.
+    /// [`Error::NotStorable`]; [`Error::TooLargeToRecord`]; and the database's. After an error, roll the transaction back.
     pub async fn commit(&mut self, claim: StoreClaim<S>, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, recorded) = encode(&claim.operation, result)?;
+        let (bytes, recorded) = encode(
+            self.store.result_limit,
+            PayloadKind::Result,
+            &claim.operation,
+            result,
+        )?;
         self.record(claim, Status::Completed, &bytes).await?;
         Ok(recorded)
     }
@@ -186,7 +193,12 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         claim: StoreClaim<S>,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let (bytes, _) = encode(&claim.operation, failure)?;
+        let (bytes, _) = encode(
+            self.store.result_limit,
+            PayloadKind::Failure,
+            &claim.operation,
+            failure,
+        )?;
         self.record(claim, Status::Failed, &bytes).await
     }
 

@@ -14,7 +14,7 @@ use sqlx::Transaction;
 use super::backend::Backend;
 use super::claim::Found;
 use super::session::{CommitError, FoundBy, NewRecord, RequestOf, Session};
-use crate::decision::{Change, DecideInput, Decision, LeaseHolder, Lookup, decide};
+use crate::decision::{Change, DecideInput, Decision, KeyBefore, LeaseHolder, Lookup, decide};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::identity::Identity;
@@ -77,7 +77,12 @@ pub trait LeaseSession: Session {
 }
 
 /// The two statements of a claim, inside its transaction. Each returns whether it changed a row.
-pub(super) trait LeaseStatements: Session {
+#[doc(hidden)]
+#[cfg_attr(
+    not(feature = "operate"),
+    allow(unreachable_pub, reason = "only what an operator does is above it")
+)]
+pub trait LeaseStatements: Session {
     /// Writes a record in progress: inserts it, or replaces the one that `record` names, if that is still there
     /// and is reclaimable, or (taking over) lapsed.
     fn upsert(
@@ -113,7 +118,11 @@ pub(super) async fn decided<S: LeaseStatements>(
             let written = conn.update_row(request, &write).await?;
             (Leased::Decided(Decision::Lapse(record)), written)
         }
-        Plan::Write { record, take_over } => {
+        Plan::Write {
+            record,
+            take_over,
+            before,
+        } => {
             if !claim.verified {
                 conn.verify(&claim).await?;
             }
@@ -121,7 +130,7 @@ pub(super) async fn decided<S: LeaseStatements>(
                 .upsert(request, &record, take_over, lease_request.lease)
                 .await?;
             let attempt = record.attempt;
-            (Leased::Taken { attempt }, written)
+            (Leased::Taken { attempt, before }, written)
         }
     };
     Ok(if written {
@@ -153,7 +162,7 @@ impl fmt::Debug for LeaseRequest<'_> {
 #[derive(Debug)]
 pub enum Leased {
     /// The lease is this attempt's, the `attempt`th of its key, and durable.
-    Taken { attempt: i32 },
+    Taken { attempt: i32, before: KeyBefore },
     /// The decision is another answer. If it made a lapsed lease unknown, that is durable.
     Decided(Decision),
     /// Another attempt was quicker between look-up and write: look up again.
@@ -170,6 +179,7 @@ pub(crate) enum Plan<'a> {
     Write {
         record: NewRecord<'a>,
         take_over: bool,
+        before: KeyBefore,
     },
     /// Mark the lapsed record as unknown.
     Lapse(Box<Record>),
@@ -190,16 +200,25 @@ impl<'a> LeaseRequest<'a> {
     /// Returns the write that a look-up leads to.
     pub(crate) fn plan(&self, lookup: Lookup) -> Plan<'a> {
         match decide(lookup, self.input) {
-            Decision::Run { replaces, attempt } => Plan::Write {
+            Decision::Run {
+                replaces,
+                attempt,
+                before,
+            } => Plan::Write {
                 record: self.record(replaces, attempt),
                 take_over: false,
+                before,
             },
             Decision::TakeOver { lapsed, attempt } => Plan::Write {
                 record: self.record(Some(lapsed), attempt),
                 take_over: true,
+                before: KeyBefore::Lapsed,
             },
             Decision::Lapse(record) => Plan::Lapse(record),
-            Decision::AlreadyHeld { attempt } => Plan::Answer(Leased::Taken { attempt }),
+            Decision::AlreadyHeld { attempt } => Plan::Answer(Leased::Taken {
+                attempt,
+                before: KeyBefore::Unused,
+            }),
             decision => Plan::Answer(Leased::Decided(decision)),
         }
     }

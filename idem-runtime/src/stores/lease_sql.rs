@@ -17,6 +17,8 @@ pub(super) struct LeaseDialect {
     pub(super) update: &'static str,
     /// The column `key`.
     pub(super) key: &'static str,
+    /// The column `status`, as a change of one record compares it.
+    pub(super) status: &'static str,
     /// The database's clock.
     pub(super) now: &'static str,
     /// The time at which nothing expires.
@@ -104,7 +106,11 @@ impl LeaseDialect {
         take_over: bool,
     ) -> String {
         let LeaseDialect {
-            update, now, never, ..
+            update,
+            now,
+            never,
+            status: compared,
+            ..
         } = self;
         let LeaseValues {
             lease,
@@ -119,7 +125,7 @@ impl LeaseDialect {
         let until = self.later(now, lease);
         let status = Status::InProgress.code();
         let guard = if take_over {
-            condition(Change::TakeOver, now)
+            condition(compared, Change::TakeOver, now)
         } else {
             reclaimable(now)
         };
@@ -167,7 +173,7 @@ impl LeaseDialect {
             "{update} {table} SET attempt_id = {becomes}, status = {}{set}{clock} \
              WHERE {is_it} AND attempt_id = {expected} AND {}",
             change.to().code(),
-            condition(change, now),
+            condition(self.status, change, now),
         )
     }
 }
@@ -214,6 +220,15 @@ pub(super) fn purgeable(purgeable: Purgeable) -> (String, &'static str, i64) {
     }
 }
 
+/// Returns the condition on an outcome that somebody must settle: it is unknown, or nobody has yet seen that its
+/// lease lapsed.
+#[cfg(feature = "metrics")]
+pub(super) fn is_to_be_settled() -> String {
+    let (unknown, in_progress) = (Status::Unknown.code(), Status::InProgress.code());
+    let becomes_unknown = OnLapse::Unknown.code();
+    format!("(status = {unknown} OR status = {in_progress} AND on_lapse = {becomes_unknown})")
+}
+
 /// Returns the assignments to a lapsed lease, by the policy under which it was claimed. A released record gets
 /// another attempt's id. This fences its owner off, who may still ask for the answer to its claim.
 pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
@@ -229,8 +244,8 @@ pub(super) fn lapsed(expires: &str, becomes: &str) -> String {
 }
 
 /// Returns the condition of a change on status and lapse; the identity and the attempt are checked beside it.
-/// `now` is the dialect's clock.
-pub(super) fn condition(change: Change, now: &str) -> String {
+/// `status` is the column, and `now` the dialect's clock.
+pub(super) fn condition(status: &str, change: Change, now: &str) -> String {
     let from: Vec<_> = change
         .from()
         .iter()
@@ -241,5 +256,5 @@ pub(super) fn condition(change: Change, now: &str) -> String {
     } else {
         String::new()
     };
-    format!("status IN ({}){lapsed}", from.join(", "))
+    format!("{status} IN ({}){lapsed}", from.join(", "))
 }

@@ -5,6 +5,8 @@ mod bound;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod bounded;
 mod claim;
+#[cfg(feature = "operate")]
+pub(crate) mod doctor;
 #[cfg(not(feature = "test-switches"))]
 mod fast_check;
 #[cfg(feature = "test-switches")]
@@ -13,6 +15,18 @@ pub(crate) mod lease;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod lease_sql;
 pub(crate) mod leased;
+#[cfg(feature = "operate")]
+pub(crate) mod operate;
+#[cfg(all(
+    any(feature = "mysql", feature = "postgres"),
+    not(feature = "test-switches")
+))]
+mod recent_keys;
+#[cfg(all(
+    any(feature = "mysql", feature = "postgres"),
+    feature = "test-switches"
+))]
+pub mod recent_keys;
 mod reconcile;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod rollback_guard;
@@ -40,6 +54,8 @@ pub use self::leased::StoreLease;
 pub use self::reconcile::Unknown;
 #[cfg(feature = "test-switches")]
 pub use self::session::Migrate;
+#[cfg(feature = "metrics")]
+pub(crate) use self::session::TableSample;
 pub use self::session::{AsSession, Session};
 pub(crate) use self::session::{
     BodyWrites, ClaimOf, CommitError, FoundBy, NewRecord, Purgeable, Written,

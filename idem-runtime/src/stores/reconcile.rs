@@ -20,7 +20,7 @@ use crate::decision::Change;
 use crate::values::error::Error;
 use crate::values::failure::StoredFailure;
 use crate::values::key::{IdempotencyKey, Scope};
-use crate::values::payload::{decode_request, encode};
+use crate::values::payload::{PayloadKind, decode_request, encode};
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
 /// A key whose outcome is unknown, as it was read. It can be settled only if its record is still the same.
@@ -202,13 +202,18 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or it is
-    /// settled already, by somebody else or otherwise; [`Error::NotStorable`]; [`Error::LeaseInTransaction`];
+    /// settled already, by somebody else or otherwise; [`Error::NotStorable`]; [`Error::TooLargeToRecord`]; [`Error::LeaseInTransaction`];
     /// and the database's, after which the same may be repeated.
     pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, _) = encode(unknown.operation(), result)?;
+        let (bytes, _) = encode(
+            self.store.result_limit,
+            PayloadKind::Result,
+            unknown.operation(),
+            result,
+        )?;
         let write = Write {
             result: Some(&bytes),
             ..self.settling(unknown, Status::Completed)
@@ -225,7 +230,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         unknown: &Unknown,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let (bytes, _) = encode(unknown.operation(), failure)?;
+        let (bytes, _) = encode(
+            self.store.result_limit,
+            PayloadKind::Failure,
+            unknown.operation(),
+            failure,
+        )?;
         let write = Write {
             failure: Some(&bytes),
             ..self.settling(unknown, Status::Failed)

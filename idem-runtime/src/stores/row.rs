@@ -52,15 +52,7 @@ where
     let Some(status) = row.try_get::<Option<i16>, _>("status").map_err(map_error)? else {
         return Ok(None);
     };
-    let fingerprint = match bytes(row, "fingerprint")? {
-        None => None,
-        Some(bytes) => Some(Fingerprint::from_bytes(bytes.try_into().map_err(
-            |bytes: Vec<u8>| Error::UnknownState {
-                what: "fingerprint length",
-                value: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
-            },
-        )?)),
-    };
+    let fingerprint = fingerprint(bytes(row, "fingerprint")?)?;
     let status = Status::from_code(status)?;
     let (request, request_too_large) = kept_request(bytes(row, "request")?);
     let time = |column| row.try_get::<Option<i64>, _>(column).map_err(map_error);
@@ -84,9 +76,23 @@ where
     Ok(Some(record))
 }
 
+/// Reads a stored fingerprint.
+pub(super) fn fingerprint(bytes: Option<Vec<u8>>) -> Result<Option<Fingerprint>, Error> {
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
+    let hash = bytes
+        .try_into()
+        .map_err(|bytes: Vec<u8>| Error::UnknownState {
+            what: "fingerprint length",
+            value: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+        })?;
+    Ok(Some(Fingerprint::from_bytes(hash)))
+}
+
 /// Refuses a record that has a column which its status excludes, or lacks one that it demands. The library
 /// writes no such record, but the tables do not refuse every one that another program writes.
-fn check_columns(record: &Record) -> Result<(), Error> {
+pub(super) fn check_columns(record: &Record) -> Result<(), Error> {
     let (result, failure, lease) = match record.status {
         Status::Completed => (true, false, false),
         Status::Failed => (false, true, false),

@@ -84,13 +84,17 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
             )
         }));
     }
-    // Indexes and constraints belong to the schema of their table and are named without it. Table
-    // and view are named with it.
-    Ok(migration
-        .replace(
-            &format!("VIEW {DEFAULT_TABLE}_"),
-            &format!("VIEW {schema}{dot}{name}_"),
-        )
+    // Indexes and constraints belong to the schema of their table and are named without it. Table,
+    // view and function are named with it.
+    let text = ["VIEW", "FUNCTION"]
+        .iter()
+        .fold(migration.to_owned(), |text, kind| {
+            text.replace(
+                &format!("{kind} {DEFAULT_TABLE}_"),
+                &format!("{kind} {schema}{dot}{name}_"),
+            )
+        });
+    Ok(text
         .replace(&format!("{DEFAULT_TABLE}_"), "\u{0}_")
         .replace(DEFAULT_TABLE, table)
         .replace('\u{0}', name))

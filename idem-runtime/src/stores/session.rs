@@ -55,6 +55,22 @@ pub enum Purgeable {
     Unknown(i64),
 }
 
+/// What a look at the whole table shows, by ranges of its indexes on times.
+#[cfg(feature = "metrics")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableSample {
+    /// The number of outcomes unknown for longer than the time asked for, of the first [`SAMPLED`](Self::SAMPLED).
+    pub(crate) unknown: u64,
+    /// The microseconds by which the oldest record has outlived its retention.
+    pub(crate) overdue: i64,
+}
+
+#[cfg(feature = "metrics")]
+impl TableSample {
+    /// The most lapsed leases and unknown outcomes that one look reads.
+    pub(crate) const SAMPLED: u32 = 1_000;
+}
+
 /// The outcome of writing the record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
@@ -160,6 +176,19 @@ pub trait Session: sealed::Sealed + Send {
         claim: &ClaimOf<Self>,
         record: &NewRecord<'_>,
     ) -> impl Future<Output = Result<Written, Error>> + Send;
+
+    /// Releases the savepoint, and writes the record as the last statement.
+    fn record(
+        &mut self,
+        claim: &ClaimOf<Self>,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> impl Future<Output = Result<Written, Error>> + Send {
+        async move {
+            self.release_savepoint(claim, body_writes).await?;
+            self.write(claim, record).await
+        }
+    }
 
     /// Gives a claim back inside its transaction.
     fn release(&mut self, claim: ClaimOf<Self>) -> impl Future<Output = Result<(), Error>> + Send;

@@ -34,14 +34,19 @@ pub const MAX_LEASE: Duration = Duration::from_hours(24);
 /// The default limit of a recorded request: 64 KiB of canonical JSON.
 pub const DEFAULT_REQUEST_LIMIT: usize = 64 * 1024;
 
+/// The default limit of a recorded result or failure: 1 MiB of JSON.
+pub const DEFAULT_RESULT_LIMIT: usize = 1024 * 1024;
+
 /// The answer to a duplicate while the first attempt is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
     /// Returns [`Error::InFlight`](crate::Error::InFlight) at once.
     #[default]
     Reject,
-    /// Waits up to this long, polling without a pooled connection. Then replays, or returns
-    /// [`Error::InFlight`](crate::Error::InFlight) if the time is over.
+    /// Waits up to this long, without a pooled connection; all calls of a process that wait for one
+    /// key through one pool are served by one poller. Then replays, or returns
+    /// [`Error::InFlight`](crate::Error::InFlight) if the time is over, which includes the pool's queue
+    /// once the call has begun to wait.
     Wait(Duration),
 }
 
@@ -93,7 +98,12 @@ pub enum OnLapse {
     Retry,
 }
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(
+    feature = "mysql",
+    feature = "operate",
+    feature = "postgres",
+    feature = "sqlite"
+))]
 impl OnLapse {
     /// Returns the code as it is stored.
     pub(crate) const fn code(self) -> i16 {
@@ -190,6 +200,9 @@ pub struct Policy {
     /// The largest request that is stored, in bytes of canonical JSON. Of a larger request only the
     /// hash is stored, and the fact that it was too large; it is compared like any other.
     pub request_limit: usize,
+    /// The largest result or failure that is recorded, in bytes of JSON. A call with a larger one returns
+    /// [`Error::TooLargeToRecord`](crate::Error::TooLargeToRecord).
+    pub result_limit: usize,
     /// Whether a call without a key is refused. If `false`, such a call runs without idempotency.
     pub key_required: bool,
     /// Whether requests are compared.
@@ -207,6 +220,7 @@ impl Policy {
         expiry: Expiry::Replay,
         record_request: false,
         request_limit: DEFAULT_REQUEST_LIMIT,
+        result_limit: DEFAULT_RESULT_LIMIT,
         key_required: true,
         fingerprint: true,
         lease: None,

@@ -82,6 +82,12 @@ impl OperationSpec {
         self
     }
 
+    pub(crate) const fn result_limit(mut self, bytes: usize) -> Self {
+        assert!(bytes > 0, "a limit of results is above zero");
+        self.policy.result_limit = bytes;
+        self
+    }
+
     pub(crate) const fn optional_key(mut self) -> Self {
         self.policy.key_required = false;
         self

@@ -13,15 +13,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 
+use super::unless;
 use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::telemetry::TARGET;
+#[cfg(feature = "metrics")]
+use crate::calls::telemetry::metrics::{PURGE_DELETED, PURGE_SWEEPS, increment};
 use crate::stores::{Backend, Purgeable};
 use crate::values::error::{Error, Field, Invalid, Reason};
 use crate::values::policy::MAX_RETENTION;
@@ -230,6 +231,20 @@ impl<DB: Backend> PurgeWorker<DB> {
         }
     }
 
+    #[cfg(feature = "metrics")]
+    fn count(result: &Result<Purged, Error>, purged: Purged, cancelled: bool) {
+        let outcome = match result {
+            Ok(_) if cancelled => "cancelled",
+            Ok(purged) if purged.skipped => "skipped",
+            Ok(_) => "completed",
+            Err(_) => "failed",
+        };
+        increment(PURGE_SWEEPS, ("outcome", outcome), 1);
+        let expired = purged.rows - purged.unknown;
+        increment(PURGE_DELETED, ("kind", "expired"), expired);
+        increment(PURGE_DELETED, ("kind", "unknown"), purged.unknown);
+    }
+
     fn emit(
         &self,
         result: &Result<Purged, Error>,
@@ -253,6 +268,8 @@ impl<DB: Backend> PurgeWorker<DB> {
                 target: TARGET, table, rows, unknown, batches, elapsed_us, error = %error, "purge failed"
             ),
         }
+        #[cfg(feature = "metrics")]
+        Self::count(result, purged, cancelled);
         if let Some(report) = &self.report {
             report(result);
         }
@@ -269,20 +286,4 @@ impl<DB: Backend> fmt::Debug for PurgeWorker<DB> {
             .field("unknown_retention", &self.unknown_retention)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the output of `work`, or drops `work` and returns `None` if `cancel` is ready first.
-async fn unless<T>(
-    mut cancel: Pin<&mut impl Future<Output = ()>>,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|context| {
-        if cancel.as_mut().poll(context).is_ready() {
-            Poll::Ready(None)
-        } else {
-            work.as_mut().poll(context).map(Some)
-        }
-    })
-    .await
 }

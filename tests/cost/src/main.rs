@@ -36,6 +36,8 @@ fn main() -> Outcome {
     if url == "--time" {
         return time();
     }
+    #[cfg(feature = "metrics")]
+    record_metrics()?;
     let mut ledger = Ledger::default();
     fingerprint(&mut ledger)?;
     // One thread, so that the order of execution does not depend on a scheduler.
@@ -44,6 +46,20 @@ fn main() -> Outcome {
         .build()?
         .block_on(calls(&url, &mut ledger))?;
     ledger.print();
+    Ok(())
+}
+
+/// Installs a recorder, as a service would.
+#[cfg(feature = "metrics")]
+fn record_metrics() -> Outcome {
+    use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+
+    let latency = Matcher::Full("idempotency.store.latency".to_owned());
+    PrometheusBuilder::new()
+        .with_recommended_naming(true)
+        .set_buckets_for_metric(latency, &idem_runtime::metrics::LATENCY_BUCKETS)?
+        .install_recorder()?;
+    idem_runtime::metrics::describe();
     Ok(())
 }
 

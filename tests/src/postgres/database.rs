@@ -4,6 +4,7 @@ use std::env;
 use std::str::FromStr;
 use std::thread;
 
+use idem_runtime::recent_keys;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 use tokio::runtime;
@@ -154,22 +155,26 @@ async fn create(server: &PgConnectOptions) -> PgConnectOptions {
         .await
         .expect("the account may create databases");
     connection.close().await.expect("the server still answers");
+    if is_run("_other_process") {
+        recent_keys::set(false);
+    }
     let options = server.clone().database(&name);
-    if is_unfused() {
+    if is_run("_unfused") {
         options.options([("idem.fused", "off")])
     } else {
         options
     }
 }
 
-/// Returns whether this process is a test binary that runs the laws of another one without fused
-/// batches. Its name says so.
-fn is_unfused() -> bool {
+/// Returns whether this process is a test binary that runs the laws of another one in another way:
+/// `_unfused` without fused batches, `_other_process` as if each call came to a process that has
+/// never seen its key. Its name says so.
+fn is_run(way: &str) -> bool {
     let program = env::current_exe().expect("a program that runs has a path");
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     name.split('-')
         .next()
-        .is_some_and(|name| name.ends_with("_unfused"))
+        .is_some_and(|name| name.ends_with(way))
 }
 
 async fn connect(options: &PgConnectOptions) -> PgConnection {

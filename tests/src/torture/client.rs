@@ -240,7 +240,7 @@ impl<B: Bank> Caller<B> {
 }
 
 /// Drops the future after this many polls, if a number is given.
-async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output> {
+pub async fn polled<F: Future>(future: F, patience: Option<u64>) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut polls = 0;
     future::poll_fn(|context| {

@@ -121,6 +121,11 @@ impl Link {
         lock(&self.shared.planned).push_back((point, harm));
     }
 
+    /// Forgets the harms whose message has not come.
+    pub fn heal(&self) {
+        lock(&self.shared.planned).clear();
+    }
+
     /// Cuts every open link; new ones can be opened.
     pub fn cut(&self) {
         self.shared.cuts.send_modify(|cuts| *cuts += 1);

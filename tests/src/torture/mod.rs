@@ -7,7 +7,7 @@
 //! - [`statements`]: the SQL of the handlers.
 //! - [`client`]: one process of callers, each with its own log. - [`history`]: the logs.
 //! - [`nemesis`]: the faults. - [`link`]: the faults of the network.
-//! - [`engine`]: one file for each database. - [`arena`]: a whole run.
+//! - [`crew`]: the processes. - [`engine`]: one file for each database. - [`arena`]: a whole run.
 //! - [`laws`]: the laws that must hold afterwards. - [`report`]: the output.
 //!
 //! The seed determines what every caller asks for, in which order, and which fault follows after
@@ -17,6 +17,7 @@ pub mod answer;
 pub mod arena;
 pub mod calls;
 pub mod client;
+pub mod crew;
 pub mod engine;
 pub mod handlers;
 pub mod history;

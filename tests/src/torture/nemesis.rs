@@ -59,20 +59,20 @@ impl fmt::Display for Blow {
 
 /// Returns the `n`th fault: the number of answers after which it comes, the fault, and a number
 /// that selects its victim.
-pub fn blow(
+pub fn blow<B: Copy>(
     seed: u64,
     n: u64,
     answers: u64,
     blows: u64,
-    possible: &[Blow],
-) -> Option<(u64, Blow, u64)> {
+    possible: &[B],
+) -> Option<(u64, B, u64)> {
     let at = |index| choice(seed ^ 0x6E65_6D65_7369_7321, n * 4 + index);
     let stride = (answers / (blows + 1)).max(1);
     let moment = (n + 1) * stride - at(0) % stride.div_ceil(2);
     // Each fault comes once before any is repeated, in an order that the seed shuffles.
     let count = possible.len() as u64;
     let turn = n / count.max(1);
-    let mut left: Vec<Blow> = possible.to_vec();
+    let mut left = possible.to_vec();
     let mut chosen = None;
     for k in 0..=n.checked_rem(count)? {
         let pick = choice(seed ^ 0x7475_726E, turn * 64 + k) % left.len() as u64;

@@ -15,8 +15,9 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "bench/src",
+    "idem-cli/src",
     "idem-macros/src",
     "idem-messaging/src",
     "idem-runtime/src",

@@ -4,10 +4,11 @@ use std::fs;
 
 use super::{root, sources};
 
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "bench",
     "examples",
     "fuzz",
+    "idem-cli",
     "idem-macros",
     "idem-messaging",
     "idem-runtime",

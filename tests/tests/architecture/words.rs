@@ -38,10 +38,11 @@ const LIBRARY: [&str; 4] = [
 ];
 
 /// Everything of ours that is compiled; what must not compile under `ui-tests/fail` is in it.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "bench",
     "examples",
     "fuzz",
+    "idem-cli",
     "idem-macros",
     "idem-messaging",
     "idem-runtime",

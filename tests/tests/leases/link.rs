@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use idem_runtime::policy::OnLapse;
+use idem_runtime::policy::{Lease, OnLapse};
 use idem_runtime::record::Status;
+use idem_runtime::store::Outcome;
 use idem_runtime::{Error, LeasedOperation, Operation};
 use idem_tests::proxy::{Fate, Proxy};
+use serde_json::json;
 use sqlx::PgPool;
 use sqlx::postgres::{PgPoolOptions, PgTransactionManager};
 use sqlx_core::transaction::TransactionManager as _;
 
-use crate::database::{LeaseDatabase, Postgres};
+use crate::database::{LeaseDatabase, Postgres, mails};
 use crate::desk::{Desk, Then, ada, fresh_key, send_again, send_once};
 
 struct Link {
@@ -27,10 +29,29 @@ impl Link {
             .max_connections(2)
             .acquire_timeout(Duration::from_secs(1))
             .connect_lazy_with(proxy.options());
-        Self {
+        let link = Self {
             database,
             proxy,
             pool,
+        };
+        link.verify().await;
+        link
+    }
+
+    /// Makes each connection of the pool verify the table, so that its next claim is one message.
+    async fn verify(&self) {
+        let lease = Lease::new(Duration::from_mins(5), OnLapse::Unknown).expect("within bounds");
+        let mut all = Vec::new();
+        for _ in 0..self.pool.options().get_max_connections() {
+            all.push(self.pool.acquire().await.expect("a connection"));
+        }
+        for conn in &mut all {
+            let mails = mails();
+            let mut bound = mails.in_connection(&mut **conn);
+            let held = bound
+                .begin_leased(&fresh_key(), "verify", &json!(1), lease)
+                .await;
+            assert!(matches!(held, Ok(Outcome::Fresh(_))), "{held:?}");
         }
     }
 }

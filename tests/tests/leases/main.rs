@@ -1,19 +1,25 @@
 //! Leased handlers on real databases: detached runs, heartbeats, the fence, lapses, lost answers,
 //! killed processes.
 
+mod cost;
 mod database;
 mod desk;
 mod durable;
 mod fence;
 mod killed;
 mod link;
+mod message;
+mod mysql_link;
 mod mysql_server;
+mod plans;
+mod reads;
 mod runs;
 mod shutdown;
 mod spans;
 mod stack;
 mod starved;
 mod unkept;
+mod waiters;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -46,6 +52,10 @@ macro_rules! stamp {
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
                     a_leased_call_without_a_key_or_a_scope_is_refused,
                     an_operation_with_a_lease_records_failures_only_if_its_type_says_so,
+                }
+                waiters::{
+                    many_waiters_of_a_leased_run_share_one_poller_and_replay,
+                    after_each_failure_of_a_leased_run_one_waiter_runs,
                 }
                 unkept::{
                     a_result_that_cannot_be_kept_is_not_run_again,

@@ -19,8 +19,10 @@ use crate::desk::fresh_key;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
-    const NOTE: LeasedOperation =
-        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
+    const LIMIT: usize = 64 << 20;
+    const NOTE: LeasedOperation = Operation::new("mail", "note")
+        .result_limit(LIMIT)
+        .lease(Duration::from_mins(5), OnLapse::Retry);
     let server = Server::start(&Options::new().set("max_allowed_packet", "1M"));
     let server = server.expect("a server");
     let database = MySql::furnish(Database::fresh_on(&server).await).await;
@@ -38,11 +40,13 @@ async fn a_result_over_the_servers_packet_limit_leaves_the_outcome_unknown() {
         };
         let refusal = call().await;
         assert!(matches!(refusal, Error::Database(_)), "{refusal:?}");
+        let said = format!("{refusal:?}");
+        assert!(said.contains("max_allowed_packet of 1048576"), "{said}");
         assert_eq!(database.status(&key).await, Some(Status::Unknown));
         assert_eq!(call().await.kind(), ErrorKind::OutcomeUnknown);
         assert_eq!(runs.load(Ordering::SeqCst), 1);
         // In a transaction, everything is rolled back.
-        let atomic = Operation::new("mail", "log");
+        let atomic = Operation::new("mail", "log").result_limit(LIMIT);
         let body = async |_: &mut sqlx::MySqlTransaction<'_>| Ok::<_, Error>("x".repeat(length));
         let other = fresh_key();
         let refusal = atomic.run(&database.pool(), &other, &1, body).await;
@@ -81,8 +85,8 @@ async fn a_table_found_fit_is_not_searched_again_at_each_claim_and_one_that_chan
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
     let (selects, definitions) = asked(&mut conn).await;
     assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
-    // One look-up, and one check that the table is the verified one.
-    let expected = (selects + 1, definitions + 1);
+    // One look-up, and one check that the table is the verified one, which also asks where it is.
+    let expected = (selects + 2, definitions + 1);
     assert_eq!(asked(&mut conn).await, expected);
     database
         .run("ALTER TABLE idem_record DROP PRIMARY KEY, ADD KEY (namespace, scope, `key`)")
@@ -92,4 +96,26 @@ async fn a_table_found_fit_is_not_searched_again_at_each_claim_and_one_that_chan
         matches!(refused, Err(Error::Schema(SchemaFault::NoArbiter { .. }))),
         "{refused:?}"
     );
+}
+
+/// On a replica an account with the right to write there would write.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_writes_gives_no_lease_to_an_account_that_may_write() {
+    const NOTE: LeasedOperation =
+        Operation::new("mail", "note").lease(Duration::from_mins(5), OnLapse::Retry);
+    let server = Server::start(&Options::new()).expect("a server");
+    let database = MySql::furnish(Database::fresh_on(&server).await).await;
+    let mut conn = database.database.connect().await;
+    let pool = database.pool();
+    let note = async || {
+        NOTE.run(&pool, &fresh_key(), &1, async |_| Ok::<_, Error>(1))
+            .await
+    };
+    assert!(matches!(claim(&mut conn).await, Ok(Outcome::Fresh(_))));
+    note().await.expect("fresh");
+    database.run("SET GLOBAL read_only = 1").await;
+    let refused = claim(&mut conn).await.map(drop);
+    assert!(matches!(refused, Err(Error::ReadOnly(_))), "{refused:?}");
+    let refused = note().await.map(drop);
+    assert!(matches!(refused, Err(Error::ReadOnly(_))), "{refused:?}");
 }

@@ -94,7 +94,7 @@ async fn pay_without_key(
 
 /// Long after the time that the library allows, and no measure of it: only what never ends comes to it.
 async fn in_time<F: Future>(at: &str, future: F) -> F::Output {
-    let done = timeout(Duration::from_mins(2), future).await;
+    let done = timeout(Duration::from_mins(2), Box::pin(future)).await;
     done.unwrap_or_else(|_| panic!("{at}: no answer, and none to come"))
 }
 

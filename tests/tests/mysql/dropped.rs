@@ -1,7 +1,6 @@
 //! A call dropped at any await point leaves its key unused or completed, and its pool usable.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::task::Poll;
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
@@ -29,7 +28,7 @@ const MOMENTS: [Moment; 2] = [Moment::Waiting, Moment::Woken];
 /// Polls `call` at most `polls` times, once for each wake-up, and drops it. Returns `None` if it
 /// has not finished by then.
 async fn polled<F: Future>(call: F, polls: usize, moment: Moment) -> Option<F::Output> {
-    let mut call = pin!(call);
+    let mut call = Box::pin(call);
     let mut left = polls;
     poll_fn(|context| {
         if left == 0 {

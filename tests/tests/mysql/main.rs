@@ -1,12 +1,15 @@
 //! The laws of idempotent handlers on a real MariaDB server.
 
+mod altered;
 mod bodies;
 mod borrowed;
 mod caller;
 mod competitors;
+mod cost;
 mod counter;
 mod deadlock;
 mod dropped;
+mod elsewhere;
 mod killed;
 mod link;
 mod nesting;
@@ -17,3 +20,4 @@ mod slow;
 mod triggers;
 mod undone;
 mod unfinished;
+mod waiters;

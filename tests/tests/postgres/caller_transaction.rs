@@ -56,6 +56,65 @@ async fn a_replay_inside_a_transaction_may_be_of_an_earlier_one_or_of_its_own() 
     shop.assert_one_effect(&own).await;
 }
 
+/// Returns the claims that the transaction lists.
+async fn held(tx: &mut PgTransaction<'_>) -> String {
+    sqlx::query_scalar("SELECT coalesce(current_setting('idem.held', true), '')")
+        .fetch_one(&mut **tx)
+        .await
+        .expect("the transaction is in order")
+}
+
+#[tokio::test]
+async fn a_claim_leaves_the_list_with_its_record_or_its_rollback_so_that_no_call_reads_the_earlier_ones()
+ {
+    let shop = Shop::open(1).await;
+    let mut tx = shop.pool.begin().await.expect("a transaction");
+    let mut keys = Vec::new();
+    for number in 0..50 {
+        let key = fresh_key();
+        if number % 5 == 4 {
+            let failed = fail_to_pay(&mut tx, &key, &CMD, None).await;
+            assert!(matches!(failed, Err(PayError::BankDown)), "{failed:?}");
+        } else if number % 5 == 3 {
+            let declined = fail_to_pay(&mut tx, &key, &CMD, Some(51)).await;
+            assert!(matches!(declined, Err(PayError::Declined { .. })));
+        } else {
+            pay(&mut tx, &key, &CMD).await.expect("fresh");
+            keys.push(key);
+        }
+        assert_eq!(held(&mut tx).await, "", "after call {number}");
+    }
+    // The records arbitrate within the transaction.
+    for key in &keys {
+        assert!(pay(&mut tx, key, &CMD).await.expect("recorded").replayed());
+    }
+    tx.commit().await.expect("nothing is wrong with it");
+    for key in &keys {
+        shop.assert_one_effect(key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_the_caller_rolls_back_to_a_savepoint_takes_its_claim_along() {
+    let shop = Shop::open(1).await;
+    let (before, key) = (fresh_key(), fresh_key());
+    let mut tx = shop.pool.begin().await.expect("a transaction");
+    pay(&mut tx, &before, &CMD).await.expect("fresh");
+    for _ in 0..2 {
+        tx.execute("SAVEPOINT own").await.expect("a savepoint");
+        assert!(!pay(&mut tx, &key, &CMD).await.expect("fresh").replayed());
+        tx.execute("ROLLBACK TO SAVEPOINT own")
+            .await
+            .expect("it is set");
+        assert_eq!(held(&mut tx).await, "");
+    }
+    assert!(!pay(&mut tx, &key, &CMD).await.expect("fresh").replayed());
+    assert!(pay(&mut tx, &before, &CMD).await.expect("own").replayed());
+    tx.commit().await.expect("nothing is wrong with it");
+    shop.assert_one_effect(&key).await;
+    shop.assert_one_effect(&before).await;
+}
+
 #[tokio::test]
 async fn if_the_caller_rolls_back_nothing_has_happened() {
     let shop = Shop::open(1).await;

@@ -111,15 +111,15 @@ async fn a_connection_that_cannot_prepare_the_records_statement_names_the_rule_a
     }
 }
 
-const CODES: [&str; 14] = [
-    "22P02", "22007", "42704", "22012", "3F000", "26000", "42P01", "42P02", "0A000", "25P02",
-    "08006", "40003", "57P01", "23505",
+const CODES: [&str; 17] = [
+    "ID004", "42883", "42501", "22P02", "22007", "42704", "22012", "3F000", "26000", "42P01",
+    "42P02", "0A000", "25P02", "08006", "40003", "57P01", "23505",
 ];
 
 async fn raises(shop: &Shop, trigger: &str, code: &str) {
     shop.run(&format!(
         "CREATE OR REPLACE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS \
-           'BEGIN RAISE EXCEPTION USING ERRCODE = ''{code}'', TABLE = ''idem_record'', SCHEMA = ''public''; END'; \
+           'BEGIN RAISE EXCEPTION USING ERRCODE = ''{code}'', TABLE = ''idem_record'', SCHEMA = ''public'', CONSTRAINT = current_setting(''idem.held'', true); END'; \
          CREATE {trigger} EXECUTE FUNCTION give_up()"
     ))
     .await;

@@ -23,6 +23,22 @@ async fn pay_within_pay(
     charge(tx, key, cmd).await
 }
 
+/// Pays a part under a child key, tries to pay under its own key, then pays.
+#[idempotent(namespace = "payments", operation = "pay")]
+async fn pay_a_part_within_pay(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+) -> Result<Paid, PayError> {
+    pay(&mut *tx, &child(key, "fee")?, cmd).await?;
+    let refusal = pay(&mut *tx, key, cmd)
+        .await
+        .expect_err("it is nested")
+        .refusal();
+    assert!(matches!(refusal, Error::NestedSameKey), "{refusal:?}");
+    charge(tx, key, cmd).await
+}
+
 /// Tries to pay under its own key on another connection, then pays.
 #[idempotent(namespace = "payments", operation = "pay", skip(pool))]
 async fn pay_beside_pay(
@@ -74,6 +90,21 @@ async fn the_same_identity_nested_is_refused_and_the_outer_call_goes_on() {
     pay_within_pay(&mut tx, &key, &CMD)
         .await
         .expect("in the caller's too");
+    tx.commit().await.expect("nothing is wrong with it");
+    shop.assert_one_effect(&key).await;
+}
+
+#[tokio::test]
+async fn the_same_identity_stays_nested_after_an_inner_call_has_ended() {
+    let shop = Shop::open(1).await;
+    let key = fresh_key();
+    let paid = pay_a_part_within_pay(&shop.pool, &key, &CMD).await;
+    assert!(!paid.expect("it may go on").replayed());
+    shop.assert_one_effect(&key).await;
+    let mut tx = shop.pool.begin().await.expect("a transaction");
+    let key = fresh_key();
+    let paid = pay_a_part_within_pay(&mut tx, &key, &CMD).await;
+    assert!(!paid.expect("in the caller's too").replayed());
     tx.commit().await.expect("nothing is wrong with it");
     shop.assert_one_effect(&key).await;
 }

@@ -125,10 +125,12 @@ fn key() -> IdempotencyKey {
 }
 
 /// Returns all settings of a session except the library's own.
+/// Returns all settings, but the library's, and those that come with the language of the migration's function
+/// when it is first called.
 async fn settings(connection: &mut PgConnection) -> String {
     sqlx::query_scalar(
         "SELECT string_agg(name || '=' || setting, ', ' ORDER BY name) FROM pg_settings \
-         WHERE name NOT LIKE 'idem.%'",
+         WHERE name NOT LIKE 'idem.%' AND name NOT LIKE 'plpgsql.%'",
     )
     .persistent(false)
     .fetch_one(connection)

@@ -50,3 +50,5 @@ mod tasks;
 mod terminated;
 #[path = "../postgres/unfinished.rs"]
 mod unfinished;
+#[path = "../postgres/waiters.rs"]
+mod waiters;

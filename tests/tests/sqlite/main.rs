@@ -3,6 +3,7 @@
 mod attached;
 mod bodies;
 mod caller;
+mod changed;
 mod commit;
 mod crash;
 mod dropped;

@@ -3,8 +3,12 @@
 use std::future;
 use std::time::Duration;
 
+use idem_runtime::waiters::observed;
 use idem_runtime::{Error, IdempotencyKey, idempotent};
+use idem_tests::waiting::{until_looked, until_waiting};
 use sqlx::sqlite::{SqlitePoolOptions, SqliteTransaction};
+use tokio::runtime;
+use tokio::task::JoinSet;
 
 use crate::payments::{Books, Gate, JOURNALS, Paid, PayError, insert, key, refused};
 
@@ -139,4 +143,74 @@ async fn a_record_in_the_callers_open_transaction_is_waited_for() {
         assert_eq!(*first, *second);
         assert_eq!(books.count(&key).await, (1, 1));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_waiters_of_one_key_share_one_poller_and_after_a_rollback_one_of_them_runs() {
+    const WAITERS: usize = 128;
+    let books = Books::open(JOURNALS[0], 4).await;
+    let (key, gate) = (key("a"), Gate::default());
+    let mut waiting = JoinSet::new();
+    let failing = pay_patiently(&books.pool, &key, 5, async || {
+        gate.pass().await;
+        Err(PayError::OutOfReach)
+    });
+    let others = async {
+        gate.reached().await;
+        for _ in 0..WAITERS {
+            let (pool, key) = (books.pool.clone(), key.clone());
+            waiting.spawn(async move { pay_patiently(&pool, &key, 5, async || Ok(())).await });
+        }
+        until_waiting(WAITERS).await;
+        let before = observed().1;
+        until_looked(5).await;
+        // A poller each would have made that many looks by now.
+        assert!(observed().1 - before < WAITERS as u64);
+        assert_eq!(observed().0, WAITERS);
+        gate.open();
+    };
+    let (failed, ()) = tokio::join!(failing, others);
+    assert!(matches!(failed, Err(PayError::OutOfReach)));
+    let mut fresh = 0;
+    while let Some(paid) = waiting.join_next().await {
+        fresh += usize::from(!paid.expect("it ends").expect("paid").replayed());
+    }
+    assert_eq!((fresh, observed().0), (1, 0));
+    assert_eq!(books.count(&key).await, (1, 1));
+}
+
+/// The runtime of the call that came first ends, and its poller with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiter_is_answered_although_the_runtime_of_the_first_has_ended() {
+    let books = Books::open(JOURNALS[0], 4).await;
+    let (key, gate) = (key("a"), Gate::default());
+    let elsewhere = runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let wait = || {
+        let (pool, key) = (books.pool.clone(), key.clone());
+        async move { pay_patiently(&pool, &key, 5, async || Ok(())).await }
+    };
+    let first = pay_patiently(&books.pool, &key, 5, async || {
+        gate.pass().await;
+        Ok(())
+    });
+    let others = async {
+        gate.reached().await;
+        drop(elsewhere.spawn(wait()));
+        until_waiting(1).await;
+        let stays = tokio::spawn(wait());
+        until_waiting(2).await;
+        elsewhere.shutdown_background();
+        until_waiting(1).await;
+        until_looked(2).await;
+        gate.open();
+        stays.await.expect("it ends")
+    };
+    let (first, stays) = tokio::join!(first, others);
+    assert!(!first.expect("paid").replayed());
+    assert!(stays.expect("a replay").replayed());
+    assert_eq!(books.count(&key).await, (1, 1));
 }

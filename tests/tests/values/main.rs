@@ -5,6 +5,7 @@ mod events;
 mod first;
 mod fixture;
 mod formats;
+mod large;
 mod order;
 mod quoted;
 mod secrets;
@@ -37,6 +38,16 @@ macro_rules! stamp {
                     a_failure_of_128_bits_comes_back_as_itself,
                     a_leased_failure_of_128_bits_comes_back_as_itself,
                     a_failure_that_cannot_come_back_as_itself_is_refused_and_nothing_is_recorded,
+                }
+                large::{
+                    a_result_over_the_limit_is_refused_before_commit_and_a_retry_runs_again,
+                    a_failure_over_the_limit_is_refused_and_not_recorded,
+                    in_a_callers_transaction_only_the_call_is_rolled_back,
+                    a_leased_result_or_failure_over_the_limit_leaves_the_outcome_unknown,
+                    the_plain_store_records_nothing_over_its_limit,
+                    a_large_result_and_a_large_failure_come_back_under_a_raised_limit,
+                    a_large_result_is_not_recorded_if_the_body_has_ended_its_transaction,
+                    a_call_after_a_large_one_on_the_same_connection_is_recorded,
                 }
                 order::{
                     a_mismatch_says_that_the_recorded_request_has_the_same_elements_in_another_order,

@@ -7,6 +7,7 @@ use sqlx::Transaction;
 use super::connection::ConnectionState;
 use super::rollback::depth;
 use crate::calls::kit::request::Request;
+use crate::calls::telemetry::Observed;
 use crate::stores::{Backend, ClaimOf};
 use crate::values::fingerprint::Fingerprint;
 use crate::values::record::AttemptId;
@@ -26,6 +27,9 @@ pub struct Claim<'u, DB: Backend> {
     pub(super) replaces: Option<AttemptId>,
     pub(super) attempt: i32,
     pub(super) request_snapshot: RequestSnapshot,
+    pub(super) observed: Observed,
+    /// Whether the body runs because the key's record was past its retention.
+    pub(super) expired: bool,
 }
 
 impl<'u, DB: Backend> Claim<'u, DB> {
@@ -45,6 +49,8 @@ impl<'u, DB: Backend> Claim<'u, DB> {
             replaces: None,
             attempt: 1,
             request_snapshot: RequestSnapshot::of(request),
+            observed: request.observed().clone(),
+            expired: false,
         }
     }
 

@@ -4,6 +4,7 @@ use std::mem;
 
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
+use tokio::time::{Instant, timeout_at};
 
 use super::source::{From, Source};
 use crate::calls::kit::pooled_conn::{MAX_DIRTY_CONNECTIONS, acquire};
@@ -100,6 +101,21 @@ impl<'c, DB: Backend> ConnectionGuard<'c, DB> {
             From::Connection(conn) => &mut **conn,
         };
         Ok((conn, &mut self.state))
+    }
+
+    /// Acquires the connection of a pool, if none is acquired. Returns whether that was done by the deadline.
+    pub(super) async fn acquire_by(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<bool, sqlx::Error> {
+        let Some(deadline) = deadline else {
+            self.connect().await?;
+            return Ok(true);
+        };
+        match timeout_at(deadline, self.connect()).await {
+            Ok(connected) => connected.map(|_| true),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Returns whether the library acquires the connection from a pool.
@@ -204,7 +220,8 @@ impl<'c, DB: Backend> ConnectionGuard<'c, DB> {
         self.state.close_on_drop = false;
     }
 
-    fn pool(&self) -> Option<&Pool<DB>> {
+    /// Returns the pool, if the library acquires the connection.
+    pub(super) fn pool(&self) -> Option<&Pool<DB>> {
         match &self.source.0 {
             From::Pool(pool) => Some(pool),
             From::Pooled(_) | From::Connection(_) => None,

@@ -62,7 +62,8 @@ pub(super) async fn succeeded<DB: Backend, T, E>(
         let Claim { tx, state, own, .. } = claim;
         return commit(tx, state, own, None, Answer::Unkeyed(value)).await;
     }
-    match contract.encode(&claim.request_snapshot.name, &value) {
+    let limit = claim.request_snapshot.operation.policy().result_limit;
+    match contract.encode(limit, &claim.request_snapshot.name, &value) {
         Ok((bytes, value)) => {
             record(claim, Status::Completed, &bytes, Answer::Executed(value)).await
         }
@@ -79,8 +80,9 @@ pub(super) async fn failed<DB: Backend, T, E>(
     // Transactions that the body left open are rolled back with it.
     roll_back_nested(&mut claim.tx, claim.depth, claim.state).await;
     let name = &claim.request_snapshot.name;
+    let limit = claim.request_snapshot.operation.policy().result_limit;
     let held = claim.held.as_ref();
-    match held.and_then(|_| contract.encode_failure(name, &error)) {
+    match held.and_then(|_| contract.encode_failure(limit, name, &error)) {
         Some(Ok((bytes, error))) => {
             let answer = Answer::FailureRecorded(error);
             return record(claim, Status::Failed, &bytes, answer).await;

@@ -10,8 +10,13 @@
 //! back. After COMMIT is sent, the server decides. **If the body panics**, the claim is dropped and
 //! ends in the same way.
 
-use sqlx::Transaction;
+use std::pin::pin;
 
+use sqlx::Transaction;
+use tracing::instrument::Instrumented;
+use tracing::{Instrument as _, Span};
+
+use super::connection::ConnectionGuard;
 use super::ending::{self, Ending};
 use super::resolve;
 use super::retry::NotClaimed;
@@ -20,8 +25,11 @@ use super::unit::Unit;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::contract::Contract;
 use crate::calls::kit::request::Request;
+use crate::calls::kit::review::answered;
+use crate::calls::telemetry::Observed;
 use crate::stores::{Backend, PoolTraitsOf};
 use crate::values::error::Error;
+use crate::values::policy::DEFAULT_RETRY_AFTER;
 use crate::values::replay::Replayable;
 
 pub use super::claim::Claim;
@@ -52,8 +60,23 @@ pub async fn claim<'u, DB: Backend, T, E>(
     } = unit;
     request.begun(retries.waits());
     let recording = contract.records_failures();
-    let answer: Answer<T, E> = match try_claim(connection, retries, request, recording).await {
-        Ok(claim) => return Step::Run(claim),
+    let waited = retries.waits_next();
+    let span = request.observed_mut().claim(DB::NAME);
+    // Pinned here: to move a future costs as much as its size.
+    let tried = pin!(try_claim(connection, retries, request, recording))
+        .instrument(span)
+        .await;
+    if let Ok(mut claim) = tried {
+        retries.end_turn();
+        claim.observed.claimed(waited);
+        if claim.held.is_some() {
+            claim.observed.meter().started(claim.expired);
+        }
+        return Step::Run(claim);
+    }
+    request.observed_mut().claimed(waited);
+    let answer: Answer<T, E> = match tried {
+        Ok(_) => return Step::Again,
         Err(NotClaimed::Again(retry)) => {
             retries.set_next(retry);
             return Step::Again;
@@ -71,19 +94,43 @@ pub fn tx<'a, 'u, DB: Backend>(claim: &'a mut Claim<'u, DB>) -> &'a mut Transact
     &mut claim.tx
 }
 
+/// Runs the body in the span of its call.
+pub fn body<F: Future>(request: &Request, body: F) -> Instrumented<F> {
+    request.observed().body(body)
+}
+
 /// The end of a claim, which no longer borrows the unit.
-pub struct Finished<DB: Backend, T, E>(Ending<PoolTraitsOf<DB>, T, E>);
+pub struct Finished<DB: Backend, T, E> {
+    ending: Ending<PoolTraitsOf<DB>, T, E>,
+    observed: Observed,
+    span: Span,
+}
 
 /// Records the result and commits it with the body's writes, or rolls both back.
 pub async fn finish<DB: Backend, T, E>(
-    claim: Claim<'_, DB>,
+    mut claim: Claim<'_, DB>,
     result: Result<T, E>,
     contract: &Contract<T, E>,
 ) -> Finished<DB, T, E> {
-    Finished(match result {
-        Ok(value) => ending::succeeded(claim, value, contract).await,
-        Err(error) => ending::failed(claim, error, contract).await,
-    })
+    let span = claim.observed.finish(DB::NAME);
+    let observed = claim.observed.clone();
+    let ending = match result {
+        Ok(value) => {
+            pin!(ending::succeeded(claim, value, contract))
+                .instrument(span.clone())
+                .await
+        }
+        Err(error) => {
+            pin!(ending::failed(claim, error, contract))
+                .instrument(span.clone())
+                .await
+        }
+    };
+    Finished {
+        ending,
+        observed,
+        span,
+    }
 }
 
 /// Resolves a conflict or a lost COMMIT, and returns the answer.
@@ -96,9 +143,32 @@ pub async fn settle<DB: Backend, T, E>(
     mut request: Request,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
-    let connection = &mut unit.connection;
+    let Finished {
+        ending,
+        mut observed,
+        span,
+    } = finished;
+    let mut answer = pin!(answer(&mut unit.connection, &request, ending))
+        .instrument(span)
+        .await;
+    observed.finished();
+    if request.is_reviewed() && answer.is_replay() {
+        // The body has the parameters that the review needs. The next call is reviewed.
+        answer = Answer::Refused(Error::InFlight {
+            retry_after: DEFAULT_RETRY_AFTER,
+        });
+    }
+    emit_and_answer(&mut request, answer, contract)
+}
+
+/// Returns the answer of an end.
+async fn answer<DB: Backend, T, E>(
+    connection: &mut ConnectionGuard<'_, DB>,
+    request: &Request,
+    ending: Ending<PoolTraitsOf<DB>, T, E>,
+) -> Answer<T, E> {
     let in_sync = connection.check_sync().await;
-    let answer = match finished.0 {
+    let answer = match ending {
         Ending::Answered(Answer::Refused(refusal)) if !in_sync => {
             Answer::Refused(resolve::out_of_sync_at(refusal))
         }
@@ -110,7 +180,7 @@ pub async fn settle<DB: Backend, T, E>(
             claim_request,
             snapshot,
             refusal,
-        } => resolve::after_conflict(connection, &request, &claim_request, snapshot, refusal).await,
+        } => resolve::after_conflict(connection, request, &claim_request, snapshot, refusal).await,
         Ending::Refused {
             claim_request,
             with_commit: true,
@@ -119,7 +189,7 @@ pub async fn settle<DB: Backend, T, E>(
         } if !in_sync => {
             resolve::lost_commit(
                 connection,
-                &request,
+                request,
                 &claim_request,
                 resolve::out_of_sync(),
                 answer,
@@ -133,12 +203,12 @@ pub async fn settle<DB: Backend, T, E>(
         Ending::FailedInSnapshot {
             claim_request,
             error,
-        } => resolve::after_failure(connection, &request, &claim_request, error).await,
+        } => resolve::after_failure(connection, request, &claim_request, error).await,
         Ending::Ambiguous {
             claim_request: Some(claim_request),
             lost,
             answer,
-        } => resolve::lost_commit(connection, &request, &claim_request, lost, answer).await,
+        } => resolve::lost_commit(connection, request, &claim_request, lost, answer).await,
         Ending::Ambiguous {
             claim_request: None,
             lost,
@@ -149,16 +219,14 @@ pub async fn settle<DB: Backend, T, E>(
         // The body may have changed the session: selected another database, or locked tables.
         connection.close_on_drop();
     }
-    emit_and_answer(&mut request, answer, contract)
+    answer
 }
 
-/// Emits the call's event and returns its answer.
+/// Emits the call's event, unless the answer is to be reviewed, and returns the answer.
 fn emit_and_answer<T, E>(
     request: &mut Request,
     answer: Answer<T, E>,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
-    let answer = answer.decode(contract);
-    request.emit(answer.outcome(), answer.record(), answer.refusal());
-    answer.into_result(contract)
+    answered(request, answer.decode(contract), contract)
 }

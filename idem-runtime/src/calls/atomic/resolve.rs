@@ -43,7 +43,7 @@ fn is_unexpected(error: &sqlx::Error) -> bool {
 /// Converts a refusal that was read from a connection whose answers do not match its statements.
 pub(super) fn out_of_sync_at(refusal: Error) -> Error {
     match refusal {
-        Error::NotStorable { .. } => refusal,
+        Error::NotStorable { .. } | Error::TooLargeToRecord { .. } => refusal,
         _ => Error::StatementUnfinished(out_of_sync().into()),
     }
 }

@@ -1,9 +1,11 @@
 //! Atomic mode without the attribute: the methods of a constant [`Operation`].
 
+use std::pin::pin;
+
 use serde::Serialize;
 use sqlx::Transaction;
 
-use super::flow::{Step, claim, finish, settle, tx};
+use super::flow::{Step, body as in_span, claim, finish, settle, tx};
 use super::source::Begin;
 use super::unit::unit;
 use crate::calls::kit::contract::{contract, lifts, reads, writes};
@@ -85,7 +87,7 @@ impl<M> Operation<M> {
                 Step::Again => {}
             }
         };
-        let result = body(tx(&mut claim)).await;
+        let result = in_span(&call, pin!(body(tx(&mut claim)))).await;
         let finished = finish(claim, result, &contract).await;
         settle(unit, finished, call, &contract).await
     }

@@ -10,11 +10,12 @@ use super::connection::{ConnectionGuard, ConnectionState};
 use super::retry::{NotClaimed, Retries, Retry};
 use super::rollback::roll_back;
 use crate::calls::kit::request::Request;
-use crate::decision::{Decision, decide};
+use crate::decision::{Decision, KeyBefore, decide};
 use crate::stores::{
     Backend, ClaimOf, ClaimRequest, Found, FoundBy, NotOpened, PoolTraitsOf, Session,
 };
 use crate::values::error::Error;
+use crate::values::policy::DEFAULT_RETRY_AFTER;
 
 /// Tries once to claim the key. Returns a claim if the body is to run.
 pub(super) async fn try_claim<'u, DB: Backend>(
@@ -23,8 +24,12 @@ pub(super) async fn try_claim<'u, DB: Backend>(
     request: &mut Request,
     recording: bool,
 ) -> Result<Claim<'u, DB>, NotClaimed<DB::Approach>> {
-    let mut approach = retries.resume(connection).await?;
+    connection.end_unresolved_begin().await?;
     let claim_request = new_claim_request(connection, request)?;
+    let mut approach = retries
+        .resume(connection, request, claim_request.as_ref())
+        .await?;
+    acquire(connection, retries, request, claim_request.as_ref()).await?;
     if !connection.is_clean().await? {
         return Err(NotClaimed::Again(Retry::DirtyConnection));
     }
@@ -55,6 +60,28 @@ pub(super) async fn try_claim<'u, DB: Backend>(
         Some(found) => decide_in_transaction(claim, found, request, recording, retries).await,
         None => Ok(claim),
     }
+}
+
+/// Acquires a connection, unless others already wait for the key: then the call waits with them. Before
+/// the pool's queue and after it, because the first of them may have come in between.
+async fn acquire<DB: Backend>(
+    connection: &mut ConnectionGuard<'_, DB>,
+    retries: &mut Retries<DB::Approach>,
+    request: &Request,
+    claim_request: Option<&ClaimRequest<PoolTraitsOf<DB>>>,
+) -> Result<(), NotClaimed<DB::Approach>> {
+    if let Some(waits) = retries.join(connection, request, claim_request) {
+        return Err(waits);
+    }
+    let acquired = connection.acquire_by(retries.deadline()).await;
+    if !acquired.map_err(DB::map_error)? {
+        let retry_after = DEFAULT_RETRY_AFTER;
+        let over = Decision::Refuse(Error::InFlight { retry_after });
+        return Err(NotClaimed::Decided(over));
+    }
+    retries
+        .join(connection, request, claim_request)
+        .map_or(Ok(()), Err)
 }
 
 /// Returns the request of a new attempt, or `None` for a call without a key.
@@ -156,16 +183,19 @@ async fn decide_in_transaction<'u, DB: Backend>(
         claim: held,
     } = found;
     let stopped = match decide(lookup, request.decide_input()) {
-        Decision::Run { replaces, attempt } => {
-            match prepare(&mut *claim.tx, &held, recording).await {
-                Ok(()) => {
-                    (claim.replaces, claim.attempt) = (replaces, attempt);
-                    return Ok(claim.holding(held));
-                }
-                Err(refusal @ Error::InFlight { .. }) => Ok(Decision::Refuse(refusal)),
-                Err(error) => Err(error),
+        Decision::Run {
+            replaces,
+            attempt,
+            before,
+        } => match prepare(&mut *claim.tx, &held, recording).await {
+            Ok(()) => {
+                (claim.replaces, claim.attempt) = (replaces, attempt);
+                claim.expired = before == KeyBefore::Expired;
+                return Ok(claim.holding(held));
             }
-        }
+            Err(refusal @ Error::InFlight { .. }) => Ok(Decision::Refuse(refusal)),
+            Err(error) => Err(error),
+        },
         decision => Ok(decision),
     };
     roll_back(claim.tx, claim.state).await;

@@ -68,6 +68,11 @@ impl<T, E> Answer<T, E> {
         DecodedAnswer::new(outcome, result, record)
     }
 
+    /// Returns whether the answer is the record of an earlier attempt.
+    pub(crate) fn is_replay(&self) -> bool {
+        matches!(self, Self::Replayed(_) | Self::FailureReplayed(_))
+    }
+
     /// Returns the value of the event's field `outcome`.
     pub(crate) fn outcome(&self) -> &'static str {
         match self {

@@ -33,13 +33,21 @@ impl Backoff {
         self.pause_until(until)
     }
 
-    /// Returns the pause before the call asks again for a key that is in flight, or `None` if `limit`
-    /// has passed since the first refusal.
-    pub(crate) fn wait(&mut self, limit: Duration) -> Option<Duration> {
-        let until = *self
-            .conflict_deadline
-            .get_or_insert_with(|| Instant::now() + limit);
-        self.pause_until(until)
+    /// Returns when the call stops waiting for a key that is in flight, or `None` if that is over. The
+    /// time begins with the first refusal.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<Instant> {
+        let now = Instant::now();
+        let until = *self.conflict_deadline.get_or_insert(now + limit);
+        if until <= now {
+            return None;
+        }
+        self.waits = self.waits.saturating_add(1);
+        Some(until)
+    }
+
+    /// Returns when the call stops waiting for a key that is in flight, if it has begun to.
+    pub(crate) fn conflict_deadline(&self) -> Option<Instant> {
+        self.conflict_deadline
     }
 
     /// Returns how often the call has waited for another attempt or a lock.

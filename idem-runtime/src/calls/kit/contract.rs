@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::values::error::Error;
 use crate::values::failure::{Failure, StoredFailure};
-use crate::values::payload;
+use crate::values::payload::{self, PayloadKind};
 use crate::values::record::Record;
 use crate::values::replay::Replayable;
 
@@ -166,19 +166,26 @@ impl<T, E> Contract<T, E> {
         (self.lift)(error.into())
     }
 
-    /// Encodes the result for the record and checks that it decodes to an equal value. Returns the
-    /// bytes and the decoded value, which every caller gets.
-    pub(crate) fn encode(&self, operation: &str, value: &T) -> Result<(Vec<u8>, T), Error> {
+    /// Encodes the result of at most `limit` bytes for the record and checks that it decodes to an equal
+    /// value. Returns the bytes and the decoded value, which every caller gets.
+    pub(crate) fn encode(
+        &self,
+        limit: usize,
+        operation: &str,
+        value: &T,
+    ) -> Result<(Vec<u8>, T), Error> {
         let bytes = (self.write)(value, operation)?;
+        payload::check_size(limit, PayloadKind::Result, operation, &bytes)?;
         let back = payload::check_round_trip(operation, &bytes, self.read, self.write)?;
         Ok((bytes, back))
     }
 
-    /// Encodes the failure for the record if the error is permanent, and checks that it is rebuilt
+    /// Encodes the failure of at most `limit` bytes for the record if the error is permanent, and checks that it is rebuilt
     /// as the same failure. Returns the bytes and the rebuilt error. Returns `None` if the error is
     /// transient.
     pub(crate) fn encode_failure(
         &self,
+        limit: usize,
         operation: &str,
         error: &E,
     ) -> Option<Result<(Vec<u8>, E), Error>> {
@@ -186,7 +193,7 @@ impl<T, E> Contract<T, E> {
         // A deadlock or serialization failure may succeed on a retry, even if its variant is
         // permanent.
         let failure = (failures.to_failure)(error).filter(|failure| !failure.given_up)?;
-        Some(failures.encode(operation, error, &failure))
+        Some(failures.encode(limit, operation, error, &failure))
     }
 
     /// Decodes the recorded result.
@@ -208,11 +215,12 @@ impl<T, E> Contract<T, E> {
 impl<E> FailureCodec<E> {
     fn encode(
         self,
+        limit: usize,
         operation: &str,
         error: &E,
         failure: &StoredFailure,
     ) -> Result<(Vec<u8>, E), Error> {
-        let (bytes, stored) = payload::encode(operation, failure)?;
+        let (bytes, stored) = payload::encode(limit, PayloadKind::Failure, operation, failure)?;
         let back = (self.from_failure)(stored);
         if (self.comes_back_as)(error, &back) && self.is_again(operation, &back, failure, &bytes)? {
             return Ok((bytes, back));

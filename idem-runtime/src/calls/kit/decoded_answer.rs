@@ -15,6 +15,12 @@ pub(crate) struct DecodedAnswer<T, E> {
     record: Option<Box<Record>>,
 }
 
+/// What the event of a replay says once the replay may be answered.
+pub(crate) struct Withheld {
+    pub(super) outcome: &'static str,
+    pub(super) record: Box<Record>,
+}
+
 /// Why a call returns `Err`.
 pub(super) enum CallError<E> {
     /// The handler's own error, of its body or rebuilt from the record.

@@ -8,6 +8,11 @@ pub(crate) mod decoded_answer;
 mod failure_mode;
 pub(crate) mod pooled_conn;
 pub(crate) mod request;
+pub(crate) mod review;
+#[cfg(not(feature = "test-switches"))]
+pub(crate) mod waiters;
+#[cfg(feature = "test-switches")]
+pub mod waiters;
 
 pub use self::contract::{HandlerError, HandlerResult, RecordRead, RecordWrite};
 pub use self::failure_mode::FailureMode;

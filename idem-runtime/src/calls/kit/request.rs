@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::calls::telemetry::{Call, PANICKED};
+use super::decoded_answer::Withheld;
+use crate::calls::telemetry::{Call, Observed, PANICKED};
 use crate::decision::DecideInput;
 use crate::stores::ClaimRequest;
 use crate::values::error::{Error, Field, Invalid};
@@ -54,9 +55,14 @@ pub struct Request {
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
     started: Instant,
+    observed: Observed,
     /// Whether the call has begun and its event was not emitted yet.
     event_due: bool,
     waits: u32,
+    /// Whether a function of the user's sees a replay before it is answered.
+    is_reviewed: bool,
+    /// The replay that waits for it.
+    withheld: Option<Withheld>,
 }
 
 impl Request {
@@ -80,8 +86,11 @@ impl Request {
             canonical: None,
             fingerprint: None,
             started: Instant::now(),
+            observed: Observed::of(&operation),
             event_due: false,
             waits: 0,
+            is_reviewed: false,
+            withheld: None,
         }
     }
 
@@ -232,7 +241,7 @@ impl Request {
         refusal: Option<&Error>,
     ) {
         self.event_due = false;
-        Call {
+        let call = Call {
             operation: self.operation(),
             name: &self.name,
             identity: self.identity(),
@@ -241,8 +250,38 @@ impl Request {
             refusal,
             waits: self.waits,
             elapsed: self.started().elapsed(),
-        }
-        .emit();
+        };
+        call.emit_in(&self.observed);
+    }
+
+    /// Lets a function of the user's see a replay before it is answered.
+    pub fn review(&mut self) {
+        self.is_reviewed = true;
+    }
+
+    pub(crate) fn is_reviewed(&self) -> bool {
+        self.is_reviewed
+    }
+
+    pub(super) fn withhold(&mut self, withheld: Withheld) {
+        self.withheld = Some(withheld);
+    }
+
+    pub(super) fn withholds(&self) -> bool {
+        self.withheld.is_some()
+    }
+
+    pub(super) fn take_withheld(&mut self) -> Option<Withheld> {
+        self.withheld.take()
+    }
+
+    /// Returns what is observed of the call.
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    pub(crate) fn observed_mut(&mut self) -> &mut Observed {
+        &mut self.observed
     }
 
     pub(crate) fn operation(&self) -> &OperationSpec {

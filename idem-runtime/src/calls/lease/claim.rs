@@ -8,12 +8,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::calls::kit::backoff::{Backoff, RESOLVE_WITHIN};
 use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::kit::request::Request;
-use crate::decision::Decision;
+use crate::calls::kit::waiters::{self, Shown, Waited, Waiting};
+use crate::decision::{Decision, KeyBefore};
 use crate::stores::lease::{LeaseBackend, LeaseRequest};
 use crate::stores::leased::{self, LeaseAnswer};
 use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
 use crate::values::error::Error;
-use crate::values::policy::{Lease, OnConflict};
+use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease, OnConflict};
 
 /// The pause before a lost answer is looked up again: 20 ms.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -22,6 +23,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub(super) struct Claimed {
     /// The number of this attempt of the key, from 1.
     pub(super) attempt: i32,
+    /// What the key was before.
+    pub(super) before: KeyBefore,
     /// When the lease ends, by this process's clock; never later than in the database.
     pub(super) until: Instant,
 }
@@ -31,6 +34,7 @@ pub(super) struct Claimed {
 enum ClaimAnswer {
     Claimed {
         attempt: i32,
+        before: KeyBefore,
         sent: Instant,
     },
     Decided(Decision),
@@ -59,28 +63,61 @@ pub(super) async fn claim<DB: LeaseBackend>(
         fingerprint: request.fingerprint(),
         request: request.kept_request(),
     };
+    let input = lease_request.for_attempt(claim_request.attempt_id).input;
+    let wait = async |over, backoff: &mut Backoff, shown: &mut Shown| {
+        let (deadline, waits) = match wait_until(request, backoff) {
+            Some(deadline) => (deadline, backoff.waits()),
+            None => return Err(Decision::Refuse(over)),
+        };
+        let waited = waiters::wait(Waiting {
+            pool,
+            claim_request,
+            input,
+            deadline,
+            over,
+            waits,
+            shown,
+        });
+        match Box::pin(waited).await {
+            Waited::Claim(turn) => Ok(turn),
+            Waited::Over(over) => Err(Decision::Refuse(over)),
+        }
+    };
+    let (mut turn, mut shown) = (None, Shown::default());
+    if waits(request) && waiters::is_waited_for(pool, claim_request) {
+        turn = wait(in_flight(), backoff, &mut shown).await?;
+    }
     loop {
-        let pause = match claim_once(pool, claim_request, &lease_request).await {
-            ClaimAnswer::Claimed { attempt, sent } => {
+        let deadline = backoff.conflict_deadline();
+        match claim_once(pool, claim_request, &lease_request, deadline).await {
+            ClaimAnswer::Claimed {
+                attempt,
+                before,
+                sent,
+            } => {
                 let until = sent + lease.duration();
-                return Ok(Claimed { attempt, until });
+                return Ok(Claimed {
+                    attempt,
+                    before,
+                    until,
+                });
             }
-            ClaimAnswer::Decided(decision) => match wait(&decision, request, backoff) {
-                Some(pause) => pause,
-                None => return Err(decision),
-            },
+            ClaimAnswer::Decided(Decision::Refuse(over @ Error::InFlight { .. })) => {
+                drop(turn.take());
+                turn = wait(over, backoff, &mut shown).await?;
+            }
+            ClaimAnswer::Decided(decision) => return Err(decision),
             ClaimAnswer::Lost { error, sent } => {
                 return resolve_lost(pool, claim_request, &lease_request, error, sent).await;
             }
             ClaimAnswer::Failed(error) => {
                 let is_momentary = DB::is_momentary(&error);
                 match is_momentary.then(|| backoff.retry_lock()).flatten() {
-                    Some(pause) => pause,
+                    Some(pause) => sleep(pause).await,
                     None => return Err(Decision::Refuse(error)),
                 }
             }
-        };
-        sleep(pause).await;
+        }
     }
 }
 
@@ -96,11 +133,17 @@ async fn resolve_lost<DB: LeaseBackend>(
     let deadline = sent + RESOLVE_WITHIN;
     loop {
         sleep(LOOK_AGAIN).await;
-        let answer = claim_once(pool, claim_request, lease_request);
+        let answer = claim_once(pool, claim_request, lease_request, None);
         match timeout_at(deadline, answer).await {
-            Ok(ClaimAnswer::Claimed { attempt, .. }) => {
+            Ok(ClaimAnswer::Claimed {
+                attempt, before, ..
+            }) => {
                 let until = sent + lease_request.lease.duration();
-                return Ok(Claimed { attempt, until });
+                return Ok(Claimed {
+                    attempt,
+                    before,
+                    until,
+                });
             }
             // While the transaction of the lost answer is still running, it holds the identity's
             // lock and the claim looks in flight.
@@ -121,8 +164,18 @@ async fn claim_once<DB: LeaseBackend>(
     pool: &Pool<DB>,
     claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
     lease_request: &LeaseRequest<'_>,
+    deadline: Option<Instant>,
 ) -> ClaimAnswer {
-    let mut pooled = match PooledConn::from(pool).await {
+    let acquired = PooledConn::from(pool);
+    let acquired = match deadline {
+        None => acquired.await,
+        Some(deadline) => match timeout_at(deadline, acquired).await {
+            Ok(acquired) => acquired,
+            // The deadline has passed, so the call does not wait again.
+            Err(_) => return ClaimAnswer::Decided(Decision::Refuse(in_flight())),
+        },
+    };
+    let mut pooled = match acquired {
         Ok(pooled) => pooled,
         Err(error) => return ClaimAnswer::Failed(error),
     };
@@ -130,18 +183,36 @@ async fn claim_once<DB: LeaseBackend>(
     let answer = leased::claim(&mut *pooled.conn, claim_request, lease_request).await;
     pooled.give_back(answer.is_ok()).await;
     match answer {
-        Ok(LeaseAnswer::Claimed { attempt }) => ClaimAnswer::Claimed { attempt, sent },
+        Ok(LeaseAnswer::Claimed { attempt, before }) => ClaimAnswer::Claimed {
+            attempt,
+            before,
+            sent,
+        },
         Ok(LeaseAnswer::Decided(decision)) => ClaimAnswer::Decided(decision),
         Err(CommitError::Ambiguous(error)) => ClaimAnswer::Lost { error, sent },
         Err(CommitError::RolledBack(error)) => ClaimAnswer::Failed(error),
     }
 }
 
-/// Returns the pause before the next claim if another attempt is in flight and the call waits for
-/// it.
-fn wait(decision: &Decision, request: &Request, backoff: &mut Backoff) -> Option<Duration> {
-    match (decision, request.operation().policy().on_conflict) {
-        (Decision::Refuse(Error::InFlight { .. }), OnConflict::Wait(limit)) => backoff.wait(limit),
-        _ => None,
+/// Returns whether the call waits for an attempt in flight.
+fn waits(request: &Request) -> bool {
+    matches!(
+        request.operation().policy().on_conflict,
+        OnConflict::Wait(_)
+    )
+}
+
+/// Returns when the call stops waiting for an attempt in flight, or `None` if it does not wait, or no
+/// longer.
+fn wait_until(request: &Request, backoff: &mut Backoff) -> Option<Instant> {
+    match request.operation().policy().on_conflict {
+        OnConflict::Wait(limit) => backoff.wait(limit),
+        OnConflict::Reject => None,
+    }
+}
+
+fn in_flight() -> Error {
+    Error::InFlight {
+        retry_after: DEFAULT_RETRY_AFTER,
     }
 }

@@ -89,10 +89,11 @@ impl<DB: LeaseBackend> HeldLease<DB> {
         result: Result<T, E>,
         contract: &Contract<T, E>,
     ) -> Answer<T, E> {
+        let limit = request.operation().policy().result_limit;
         let own = |change| Write::own(change, self.claim_request.attempt_id, self.retention);
         match result {
             Ok(value) => {
-                let (bytes, value) = match contract.encode(request.name(), &value) {
+                let (bytes, value) = match contract.encode(limit, request.name(), &value) {
                     Ok(encoded) => encoded,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
@@ -106,7 +107,7 @@ impl<DB: LeaseBackend> HeldLease<DB> {
                 }
             }
             Err(error) => {
-                let Some(encoded) = contract.encode_failure(request.name(), &error) else {
+                let Some(encoded) = contract.encode_failure(limit, request.name(), &error) else {
                     let change = if attempt.is_in_doubt() {
                         Change::Doubt
                     } else {

@@ -22,6 +22,11 @@ use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::Backoff;
 use crate::calls::kit::contract::Contract;
 use crate::calls::kit::request::Request;
+use crate::calls::kit::review::{
+    Entered, Review, answered, apart, approved, denied, is_replay, together,
+};
+use crate::calls::telemetry::Lapsed;
+use crate::decision::{Decision, KeyBefore};
 use crate::stores::lease::LeaseBackend;
 use crate::values::error::Error;
 use crate::values::policy::Lease;
@@ -32,17 +37,31 @@ pub struct LeasedCall<DB: LeaseBackend, T, E> {
     pool: Pool<DB>,
     request: LeasedRequest,
     contract: Contract<T, E>,
-    attempt_sender: oneshot::Sender<Attempt>,
+    attempt_sender: AttemptSender<T, E>,
 }
 
-/// Receives the attempt after the claim. The body does not start before.
-pub struct AttemptReceiver(oneshot::Receiver<Attempt>);
+/// The body before it begins, and what it waits for.
+type BodyToBegin<T, E> = (AttemptSender<T, E>, Body<T, E>);
 
-impl AttemptReceiver {
+type AttemptSender<T, E> = oneshot::Sender<Entered<Attempt, T, E>>;
+
+/// Receives the attempt after the claim, or the replay to review. The body does not start before.
+pub struct AttemptReceiver<T, E>(oneshot::Receiver<Entered<Attempt, T, E>>);
+
+impl<T, E> AttemptReceiver<T, E> {
     /// Waits for the attempt.
     pub async fn attempt(self) -> Attempt {
         match self.0.await {
-            Ok(attempt) => attempt,
+            Ok(Entered::Attempt(attempt)) => attempt,
+            // The claim failed, and the body is about to be dropped.
+            Ok(Entered::Review(_)) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the attempt, or for the replay to review.
+    pub async fn entered(self) -> Entered<Attempt, T, E> {
+        match self.0.await {
+            Ok(entered) => entered,
             // The claim failed, and the body is about to be dropped.
             Err(_) => std::future::pending().await,
         }
@@ -54,7 +73,7 @@ pub fn leased<Db: LeaseSource, T, E>(
     db: Db,
     request: LeasedRequest,
     contract: Contract<T, E>,
-) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver) {
+) -> (LeasedCall<Db::Database, T, E>, AttemptReceiver<T, E>) {
     let (attempt_sender, attempt_receiver) = oneshot::channel();
     let call = LeasedCall {
         pool: db.lease_pool(),
@@ -140,47 +159,90 @@ async fn detached<DB: LeaseBackend, T, E>(
         attempt_sender,
     } = call;
     let mut backoff = Backoff::default();
+    let mut waiting = Some((attempt_sender, body));
     request.begun(0);
     let answer = match prepare(pool, &mut request, lease) {
         Ok(held_lease) => {
             answer(
                 held_lease,
-                &request,
+                &mut request,
                 &mut backoff,
                 &contract,
-                attempt_sender,
-                body,
+                &mut waiting,
             )
             .await
         }
         Err(error) => Answer::Refused(error),
     };
     request.begun(backoff.waits());
-    let answer = answer.decode(&contract);
-    request.emit(answer.outcome(), answer.record(), answer.refusal());
-    answer.into_result(&contract)
+    let done = answered(&mut request, answer.decode(&contract), &contract);
+    match waiting {
+        Some(waiting) if is_replay(&request) => reviewed(request, done, waiting).await,
+        _ => done,
+    }
+}
+
+/// Lets the body's parameters, which it owns, review a replay.
+async fn reviewed<T, E>(
+    request: Request,
+    done: Result<Replayable<T>, E>,
+    (attempt_sender, body): BodyToBegin<T, E>,
+) -> Result<Replayable<T>, E> {
+    let (result, recorded_at) = match done {
+        Ok(replayed) => {
+            let (value, recorded_at) = apart(replayed);
+            (Ok(value), Some(recorded_at))
+        }
+        Err(error) => (Err(error), None),
+    };
+    let (review, denial) = Review::new(result);
+    // The receiver is the body's, which is there.
+    let _ = attempt_sender.send(Entered::Review(review));
+    match (body.await, recorded_at) {
+        (Err(error), _) if denial.is_denied() => denied(request, error),
+        (Ok(value), Some(recorded_at)) => approved(request, Ok(together(value, recorded_at))),
+        (Ok(value), None) => approved(request, Ok(Replayable::first(value))),
+        (Err(error), _) => approved(request, Err(error)),
+    }
 }
 
 async fn answer<DB: LeaseBackend, T, E>(
     held_lease: HeldLease<DB>,
-    request: &Request,
+    request: &mut Request,
     backoff: &mut Backoff,
     contract: &Contract<T, E>,
-    attempt_sender: oneshot::Sender<Attempt>,
-    body: Body<T, E>,
+    waiting: &mut Option<BodyToBegin<T, E>>,
 ) -> Answer<T, E> {
+    let mut observed = request.observed().clone();
+    let meter = observed.meter();
+    let span = observed.claim(DB::NAME);
     let claimed = claim(
         &held_lease.pool,
         request,
         &held_lease.claim_request,
         held_lease.lease,
         backoff,
-    )
-    .await;
+    );
+    let claimed = claimed.instrument(span).await;
+    observed.claimed(backoff.waits() > 0);
     let claimed = match claimed {
         Ok(claimed) => claimed,
-        Err(decision) => return Answer::of(decision, || Error::LeaseLost),
+        Err(decision) => {
+            if let Decision::Lapse(_) = decision {
+                meter.lease_lapsed(Lapsed::Unknown);
+            }
+            return Answer::of(decision, || Error::LeaseLost);
+        }
     };
+    let Some((attempt_sender, body)) = waiting.take() else {
+        // It is there until it runs.
+        return Answer::Refused(Error::LeaseLost);
+    };
+    meter.started(claimed.before == KeyBefore::Expired);
+    if claimed.before == KeyBefore::Lapsed {
+        meter.lease_lapsed(Lapsed::TakenOver);
+    }
+    let _held = meter.holds();
     let (requests, requested) = mpsc::unbounded_channel();
     let attempt = Attempt::new(
         held_lease.claim_request.identity.clone(),
@@ -189,17 +251,26 @@ async fn answer<DB: LeaseBackend, T, E>(
         claimed.until,
         requests,
     );
-    let heartbeat_task = heartbeat_task::start(&held_lease, attempt.clone(), requested);
+    let heartbeat_task = heartbeat_task::start(&held_lease, attempt.clone(), requested, meter);
     // The receiver is dropped if the body does not use the attempt; the body runs all the same.
-    let _ = attempt_sender.send(attempt.clone());
-    let ended = match caught(body).await {
+    let _ = attempt_sender.send(Entered::Attempt(attempt.clone()));
+    let ran = caught(pin!(observed.body(body))).await;
+    let mut is_lost = attempt.lease_state().is_lost;
+    let ended = match ran {
         Ok(result) => {
+            let span = observed.finish(DB::NAME);
             let end = held_lease.end(request, &attempt, result, contract);
             // Encoding runs the result's own `Serialize`, which may panic.
-            caught(pin!(end)).await
+            let ended = caught(pin!(end.instrument(span))).await;
+            observed.finished();
+            is_lost |= matches!(ended, Ok(Answer::Refused(Error::LeaseLost)));
+            ended
         }
         Err(panic) => Err(panic),
     };
+    if is_lost {
+        meter.lease_lost();
+    }
     match ended {
         Ok(answer) => {
             drop(heartbeat_task);

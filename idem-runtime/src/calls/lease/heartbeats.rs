@@ -26,6 +26,7 @@ use tokio::time::timeout;
 
 use super::attempt::Attempt;
 use crate::calls::kit::pooled_conn::PooledConn;
+use crate::calls::telemetry::Meter;
 use crate::stores::ClaimRequest;
 use crate::stores::lease::LeaseBackend;
 use crate::values::error::Error;
@@ -58,6 +59,7 @@ pub(super) struct ActiveLease {
     pub(super) claim_request: ClaimRequest<()>,
     pub(super) lease: Lease,
     pub(super) attempt: Attempt,
+    pub(super) meter: Meter,
 }
 
 static KNOWN: Mutex<Vec<Weak<dyn Any + Send + Sync>>> = Mutex::new(Vec::new());

@@ -12,7 +12,7 @@
 //! | the body fails permanently under `failures = "record"` | failed; every retry replays the failure |
 //! | the body fails otherwise | released; the next caller runs the body |
 //! | the body fails otherwise, after [`Attempt::outcome_unknown`] | unknown |
-//! | the result or failure cannot be encoded, or the database refuses it | unknown: the effect has happened |
+//! | the result or failure cannot be encoded, is over `result_limit`, or the database refuses it | unknown: the effect has happened |
 //! | the database is out of reach at the end of the run, until the lease ends | unchanged: the lease lapses, and the caller gets [`Error::CommitUnknown`](crate::Error::CommitUnknown) |
 //! | the body panics | at once as after a lapse: unknown, or released under `on_lapse = "retry"` |
 //! | the process dies, or the runtime shuts down | unchanged: the lease lapses |

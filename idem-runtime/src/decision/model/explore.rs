@@ -77,6 +77,7 @@ fn look(world: &World, who: usize, asked: Option<i64>, rules: Rules, steps: &mut
         Decision::Run {
             replaces: Some(expected),
             attempt,
+            ..
         } => Plan::Replace {
             expected: id(expected),
             attempt,

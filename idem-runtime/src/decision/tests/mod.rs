@@ -72,7 +72,8 @@ fn without_a_record_the_lock_decides() {
         decision_on(None, Lock::Granted),
         Decision::Run {
             replaces: None,
-            attempt: 1
+            attempt: 1,
+            before: KeyBefore::Unused,
         }
     ));
     assert!(matches!(
@@ -222,6 +223,7 @@ fn an_expired_record_replays_unless_expiry_is_strict() {
             Decision::Run {
                 replaces: Some(replaces),
                 attempt: 4,
+                before: KeyBefore::Expired,
             } => assert!(reclaimable && replaces == id),
             Decision::Replay(_) => assert!(!reclaimable),
             other => panic!("{other:?}"),
@@ -271,7 +273,7 @@ fn a_released_record_counts_as_absent_for_its_own_request_and_is_replaced() {
     let id = released.attempt_id;
     assert!(matches!(
         decision_on(Some(released), Lock::Granted),
-        Decision::Run { replaces: Some(replaces), attempt: 2 } if replaces == id
+        Decision::Run { replaces: Some(replaces), attempt: 2, before: KeyBefore::Released } if replaces == id
     ));
 }
 
@@ -286,6 +288,7 @@ fn a_released_record_is_free_for_another_request_once_a_strict_retention_is_over
             Decision::Run {
                 replaces: Some(replaces),
                 attempt: 2,
+                before: KeyBefore::Expired,
             } => assert!(free && replaces == id),
             Decision::Refuse(Error::Mismatch(_)) => assert!(!free),
             other => panic!("{other:?}"),

@@ -159,7 +159,9 @@ impl Case {
             )
         };
         match decision_with(stored, self.lock, input) {
-            Decision::Run { replaces, attempt } => {
+            Decision::Run {
+                replaces, attempt, ..
+            } => {
                 assert_eq!(replaces, replaces.and(seen_id), "{self:?}");
                 let next = replaces.map_or(1, |_| NUMBER + 1);
                 assert_eq!(attempt, next, "{self:?}");

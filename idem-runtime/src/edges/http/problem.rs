@@ -183,6 +183,9 @@ fn kind(error: &Error) -> (&'static str, &'static str) {
         ),
         ErrorKind::Transient => ("try-again", "Try again with the same Idempotency-Key"),
         ErrorKind::Unavailable => ("unavailable", "The service is unavailable"),
+        ErrorKind::Misuse if matches!(error, Error::TooLargeToRecord { .. }) => {
+            ("result-too-large", "The result is too large to record")
+        }
         ErrorKind::Misuse | ErrorKind::Incompatible | ErrorKind::Database => {
             ("internal", "The server is at fault")
         }
@@ -210,6 +213,10 @@ fn detail(error: &Error) -> String {
         }
         Error::OutcomeUnknown { .. } => {
             "an earlier request with this key was interrupted, and its outcome is not known yet"
+                .to_owned()
+        }
+        Error::TooLargeToRecord { .. } => {
+            "the result of this request is too large to be recorded, so it was not kept: a retry with the same key is safe, and does not help until the service is changed"
                 .to_owned()
         }
         error if error.is_retryable() => {

@@ -7,7 +7,7 @@ use crate::values::policy::DEFAULT_RETRY_AFTER;
 
 /// The codes of the library's refusals, each with its default status; a policy may change it.
 /// [`Error::status`] is that of an error. [The page](super::problems) has a heading for each.
-pub const CODES: [(&str, u16); 13] = [
+pub const CODES: [(&str, u16); 14] = [
     ("key-missing", 400),
     ("invalid", 400),
     ("in-flight", 409),
@@ -16,6 +16,7 @@ pub const CODES: [(&str, u16); 13] = [
     ("outcome-unknown", 409),
     ("try-again", 503),
     ("unavailable", 503),
+    ("result-too-large", 500),
     ("internal", 500),
     ("request-too-large", 413),
     ("request-unreadable", 400),

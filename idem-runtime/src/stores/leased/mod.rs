@@ -7,12 +7,12 @@ use super::bound::{Bound, answered};
 use super::claim::ClaimRequest;
 use super::lease::{LeaseRequest, LeaseSession, Leased, Write};
 use super::session::{CommitError, RequestOf};
-use crate::decision::{Change, DecideInput, Decision, Outcome};
+use crate::decision::{Change, DecideInput, Decision, KeyBefore, Outcome};
 use crate::values::error::{Error, Field};
 use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::values::key::{IdempotencyKey, limits, text};
-use crate::values::payload::encode;
+use crate::values::payload::{PayloadKind, encode};
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::values::record::{AttemptId, stored_request};
 
@@ -97,7 +97,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             .await
             .map_err(certain)?
         {
-            LeaseAnswer::Claimed { attempt } => Ok(Outcome::Fresh(StoreLease {
+            LeaseAnswer::Claimed { attempt, .. } => Ok(Outcome::Fresh(StoreLease {
                 claim_request,
                 operation: operation.to_owned(),
                 attempt,
@@ -126,12 +126,17 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if this was not recorded, also because another result of this attempt already is;
-    /// [`Error::NotStorable`]; [`Error::LeaseInTransaction`]; and the database's.
+    /// [`Error::NotStorable`]; [`Error::TooLargeToRecord`]; [`Error::LeaseInTransaction`]; and the database's.
     pub async fn complete(&mut self, lease: &StoreLease, result: &Res) -> Result<Res, Error>
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, recorded) = encode(&lease.operation, result)?;
+        let (bytes, recorded) = encode(
+            self.store.result_limit,
+            PayloadKind::Result,
+            &lease.operation,
+            result,
+        )?;
         let write = Write {
             result: Some(&bytes),
             ..self.ending(Change::Complete, lease)
@@ -145,7 +150,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// As [`complete`](Self::complete).
     pub async fn fail(&mut self, lease: &StoreLease, failure: &StoredFailure) -> Result<(), Error> {
-        let (bytes, _) = encode(&lease.operation, failure)?;
+        let (bytes, _) = encode(
+            self.store.result_limit,
+            PayloadKind::Failure,
+            &lease.operation,
+            failure,
+        )?;
         let write = Write {
             failure: Some(&bytes),
             ..self.ending(Change::Fail, lease)
@@ -185,7 +195,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
 #[derive(Debug)]
 pub(crate) enum LeaseAnswer {
     /// The lease is this attempt's, the `attempt`th of its key.
-    Claimed { attempt: i32 },
+    Claimed { attempt: i32, before: KeyBefore },
     /// The decision is not to run the body.
     Decided(Decision),
 }
@@ -200,7 +210,9 @@ pub(crate) async fn claim<S: LeaseSession>(
     let mut is_hidden = true;
     for _ in 0..MAX_CONFLICTS {
         match conn.acquire(claim_request, &lease_request).await? {
-            Leased::Taken { attempt } => return Ok(LeaseAnswer::Claimed { attempt }),
+            Leased::Taken { attempt, before } => {
+                return Ok(LeaseAnswer::Claimed { attempt, before });
+            }
             Leased::Decided(decision) => return Ok(LeaseAnswer::Decided(decision)),
             Leased::Conflict { found_record } => is_hidden &= !found_record,
         }
@@ -239,7 +251,7 @@ pub(crate) async fn write_fenced<S: LeaseSession>(
 }
 
 /// Returns both kinds as one error, for a caller who does not distinguish them.
-pub(super) fn certain(error: CommitError) -> Error {
+pub(crate) fn certain(error: CommitError) -> Error {
     match error {
         CommitError::RolledBack(error) => error,
         CommitError::Ambiguous(lost) => Error::CommitUnknown(lost.into()),

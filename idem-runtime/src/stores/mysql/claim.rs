@@ -4,6 +4,14 @@ use super::super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::decision::{Lock, Lookup};
 use crate::values::record::Timestamp;
 
+/// Facts that only a pool knows of its connections.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MySqlPoolTraits {
+    /// A hash of the server's address and the database that the pool's options name. `None` for a connection of
+    /// the caller's.
+    pub(super) address: Option<u64>,
+}
+
 /// MySQL's part of a claim.
 #[derive(Debug)]
 pub struct MySqlClaim {
@@ -13,6 +21,8 @@ pub struct MySqlClaim {
     pub(super) locked: bool,
     /// The server and database in which the table was seen, if it was.
     pub(super) database_path: Option<String>,
+    /// Whether the table's definition is still to be read: with the record.
+    pub(super) unread: bool,
 }
 
 /// The facts that an attempt has learnt before BEGIN.
@@ -20,11 +30,17 @@ pub struct MySqlClaim {
 pub struct MySqlApproach {
     /// Whether the look-up has found a record that is to be replaced; then its row is claimed.
     pub(super) found_record: bool,
+    /// The server and database in which the table is known to be fit, if this attempt is to begin and claim in one
+    /// message.
+    pub(super) fit_in: Option<String>,
+    /// Whether BEGIN and claim have failed in one message. The transaction that it began is still to be ended,
+    /// and this attempt looks first and begins by itself.
+    pub(super) not_fused: bool,
 }
 
-pub(super) type MySqlClaimRequest = ClaimRequest<()>;
-pub(super) type MySqlHeldClaim = HeldClaim<(), MySqlClaim>;
-pub(super) type MySqlFound = Found<(), MySqlClaim>;
+pub(super) type MySqlClaimRequest = ClaimRequest<MySqlPoolTraits>;
+pub(super) type MySqlHeldClaim = HeldClaim<MySqlPoolTraits, MySqlClaim>;
+pub(super) type MySqlFound = Found<MySqlPoolTraits, MySqlClaim>;
 
 /// Returns the finding of a claim if another attempt holds the lock: no record is visible.
 pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
@@ -44,6 +60,7 @@ pub(super) fn refused(request: &MySqlClaimRequest) -> MySqlFound {
                 placeholder: false,
                 locked: false,
                 database_path: None,
+                unread: false,
             },
         },
     }

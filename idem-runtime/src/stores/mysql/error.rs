@@ -14,6 +14,7 @@ const WRONG_VALUE: u16 = 1231;
 const DEADLOCK: u16 = 1213;
 const NO_SAVEPOINT: u16 = 1305;
 const IN_TRANSACTION: u16 = 1568;
+const OUT_OF_RANGE: u16 = 1690;
 const LOCK_NOWAIT: u16 = 3572;
 
 /// Maps an error of one of the library's own statements.
@@ -70,10 +71,32 @@ pub(super) fn is_ambiguous(error: &sqlx::Error) -> bool {
     !matches!(number(error), Some(DEADLOCK | 1020 | 3101))
 }
 
+/// Returns whether an error of a statement that commits itself leaves open what became of it: the connection failed,
+/// or the error may be its COMMIT's.
+pub(super) fn is_ambiguous_alone(error: &sqlx::Error) -> bool {
+    match number(error) {
+        // The COMMIT failed; or the statement was cancelled, or ran out of time.
+        Some(number) => is_link(number) || matches!(number, 1180 | 1317 | 1969 | 3024),
+        // A message that is too long was not sent.
+        None => !matches!(error, sqlx::Error::Encode(_)),
+    }
+}
+
+/// Returns whether a statement's demand was not met.
+pub(super) fn is_unmet(error: &sqlx::Error) -> bool {
+    number(error) == Some(OUT_OF_RANGE)
+}
+
 /// Returns whether the error is a duplicate of a unique key: of ours, if there is a record then
 /// ([`super::placeholder::found_reclaimable`]).
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     number(error) == Some(DUPLICATE)
+}
+
+/// Returns whether a statement failed, and not the connection; or a transaction that should be open is not.
+pub(super) fn is_of_a_statement(error: &sqlx::Error) -> bool {
+    number(error).is_some_and(|number| !is_link(number))
+        || matches!(error, sqlx::Error::BeginFailed)
 }
 
 /// Returns whether the server refused to wait for a lock.

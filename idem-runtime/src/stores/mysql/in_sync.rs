@@ -8,40 +8,77 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Error, Executor as _, Row as _};
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{AssertSqlSafe, Either, Error, Executor as _, Row as _};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::sql;
+use super::{error, sql};
 
 /// How long a connection may take to answer a query that costs the server nothing: 5 seconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Sends statements in one message, after a query for a random number. The statements have no time limit; the
-/// number has one.
-pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result<(), Error> {
+/// Why a message failed.
+pub(super) struct Failed {
+    /// How many of its statements were done before.
+    pub(super) done: usize,
+    pub(super) error: Error,
+}
+
+/// Sends statements in one message, after a query for a random number, and returns their rows. The statements have
+/// no time limit; the number has one.
+pub(super) async fn rows(
+    conn: &mut MySqlConnection,
+    statements: &str,
+) -> Result<Vec<MySqlRow>, Failed> {
     let number = Uuid::new_v4().as_u64_pair().0 >> 1;
     let text = AssertSqlSafe(sql::behind_number(number, statements));
-    let mut rows = conn.fetch(sqlx::raw_sql(text));
+    let mut answers = conn.fetch_many(sqlx::raw_sql(text));
     // The driver may panic if a packet is of an unexpected kind.
     let first = poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| rows.as_mut().poll_next(context)));
+        let polled = catch_unwind(AssertUnwindSafe(|| answers.as_mut().poll_next(context)));
         polled.unwrap_or(Poll::Ready(None))
     });
+    let lost = |error| Failed { done: 0, error };
     let answer = match timeout(ANSWERS_WITHIN, first).await {
-        Ok(Some(Ok(row))) => row.try_get::<i64, _>(0).ok(),
-        Ok(Some(Err(error))) if is_readable(&error) => return Err(error),
-        Ok(Some(Err(_)) | None) | Err(_) => None,
+        Ok(Some(Ok(Either::Right(row)))) => row.try_get::<i64, _>(0).ok(),
+        Ok(Some(Err(error))) if is_readable(&error) => return Err(lost(error)),
+        Ok(Some(Ok(Either::Left(_)) | Err(_)) | None) | Err(_) => None,
     };
     if answer.and_then(|answer| u64::try_from(answer).ok()) != Some(number) {
         let unmet = "the answer was not that of the statement sent, or did not come";
-        return Err(Error::Protocol(unmet.into()));
+        return Err(lost(Error::Protocol(unmet.into())));
     }
-    while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
-        row?;
+    let (mut ends, mut rows) = (0_usize, Vec::new());
+    loop {
+        match poll_fn(|context| answers.as_mut().poll_next(context)).await {
+            Some(Ok(Either::Left(_))) => ends += 1,
+            Some(Ok(Either::Right(row))) => rows.push(row),
+            Some(Err(error)) => {
+                // The number's own end is not one of theirs.
+                let done = ends.saturating_sub(1);
+                return Err(Failed { done, error });
+            }
+            None => return Ok(rows),
+        }
     }
-    Ok(())
+}
+
+/// Sends statements as [`rows`] does, whose rows nobody reads.
+pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result<(), Error> {
+    match rows(conn, statements).await {
+        Ok(_) => Ok(()),
+        Err(failed) => Err(failed.error),
+    }
+}
+
+/// Maps an error of a message that checks whether the answers are in step.
+pub(super) fn map_error(error: Error) -> crate::values::error::Error {
+    if is_lost(&error) {
+        crate::values::error::Error::StatementUnfinished(error.into())
+    } else {
+        error::map_error(error)
+    }
 }
 
 /// Returns whether the server reported the error, or the connection failed.

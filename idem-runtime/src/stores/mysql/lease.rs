@@ -1,6 +1,10 @@
 //! Leases on MySQL and MariaDB: each write in its own transaction.
 //!
-//! The order of a claim: the look-up of atomic mode, which takes no lock that outlives it; the decision; BEGIN;
+//! A key that this process has not met is claimed by one INSERT that commits itself, if the table is known to be fit
+//! where the pool connects to; and the end of a lease is one UPDATE that does. A future that is dropped leaves no
+//! transaction open.
+//!
+//! The order of any other claim: the look-up of atomic mode, which takes no lock that outlives it; the decision; BEGIN;
 //! one INSERT, or one UPDATE that compares the record with the one that was seen; COMMIT. If another attempt
 //! was quicker between look-up and write, the primary key or the comparison stops this one, and the claim looks
 //! again. The row lock of an atomic attempt in flight stops it too; nothing here waits for that lock.
@@ -19,10 +23,13 @@ use super::super::lease::{
     UnknownRecord, Write, check_outside, decided, end,
 };
 use super::super::session::{CommitError, NewRecord};
-use super::claim::MySqlClaimRequest;
+use super::claim::{MySqlClaimRequest, seen_nothing};
 use super::placeholder::found_reclaimable;
-use super::{alone, clock, error, fits, last, look_up_before_begin, row, rows, sql};
-use crate::decision::Decision;
+use super::{
+    alone, clock, error, fits, fused, last, look_up_before_begin, message, record, row, rows, sql,
+    verify,
+};
+use crate::decision::{Decision, KeyBefore, Lock};
 use crate::values::error::Error;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::values::record::AttemptId;
@@ -37,6 +44,9 @@ impl LeaseSession for MySqlConnection {
         lease_request: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
         check_outside(self)?;
+        if let Some(leased) = claim_alone(self, request, lease_request).await? {
+            return Ok(leased);
+        }
         let found = match look_up_before_begin(self, request).await {
             Ok(Some(found)) => found,
             Ok(None) => return Err(CommitError::RolledBack(Error::AlreadyInTransaction)),
@@ -61,6 +71,18 @@ impl LeaseSession for MySqlConnection {
         write: &Write<'_>,
     ) -> Result<bool, CommitError> {
         check_outside(self)?;
+        let alone = sql::fused::write_alone(&sql::update(request, write));
+        match message::write(self, alone).await {
+            Ok((_, changed)) => return Ok(changed == 1),
+            Err(error) if error::is_unmet(&error) => {}
+            Err(error) if error::is_ambiguous_alone(&error) => {
+                return Err(CommitError::Ambiguous(error));
+            }
+            Err(error) => {
+                let refusal = error::table_error(error, &request.table);
+                return Err(CommitError::RolledBack(refusal));
+            }
+        }
         let mut tx = begin(self).await?;
         let done = tx.update_row(request, write).await;
         end(tx, done.map(|done| (done, done))).await
@@ -150,6 +172,48 @@ impl LeaseStatements for MySqlConnection {
             Err(error) => Err(error::table_error(error, &request.table)),
         }
     }
+}
+
+/// Claims a key that this process has not met by one INSERT that commits itself, where the table is known to be fit.
+/// Returns `None` if there is more to decide: then a look-up tells, also whether this INSERT stands.
+async fn claim_alone(
+    conn: &mut MySqlConnection,
+    request: &MySqlClaimRequest,
+    lease_request: &LeaseRequest<'_>,
+) -> Result<Option<Leased>, CommitError> {
+    let Some(fit_in) = fused::fit_in(request).filter(|_| fused::is_fresh(request)) else {
+        return Ok(None);
+    };
+    let found = seen_nothing(request, Lock::NotAsked);
+    let Plan::Write { record, .. } = lease_request.plan(found.lookup) else {
+        return Ok(None);
+    };
+    let text = sql::fused::claim_lease(request, &record, lease_request.lease, &fit_in);
+    let sent = message::write(conn, text).await;
+    // From here on a look-up answers sooner.
+    fused::remember(request);
+    let definition = match sent {
+        Ok((rows, 1)) => rows.last().map(verify::text).unwrap_or_default(),
+        Ok(_) => return Err(CommitError::RolledBack(Error::RecordNotWritten)),
+        Err(error) if error::is_ambiguous_alone(&error) => {
+            return Err(CommitError::Ambiguous(error));
+        }
+        Err(_) => return Ok(None),
+    };
+    if !verify::is_known(&request.table, &definition, &fit_in) {
+        let mut claim = found.claim;
+        claim.dialect.database_path = Some(fit_in);
+        if let Err(unfit) = record::verify_behind(conn, &claim).await {
+            // If this fails, the lease lapses.
+            let _ = run(conn, sql::fused::withdraw_lease(request)).await;
+            return Err(CommitError::RolledBack(unfit));
+        }
+    }
+    let attempt = record.attempt;
+    Ok(Some(Leased::Taken {
+        attempt,
+        before: KeyBefore::Unused,
+    }))
 }
 
 /// Locks the leases' records that are free and extends them: UPDATE itself knows no SKIP LOCKED. If any is not

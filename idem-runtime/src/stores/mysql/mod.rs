@@ -2,7 +2,9 @@
 //!
 //! The order of a fresh run: a look-up without a transaction, by a locking read that does not wait; BEGIN;
 //! INSERT of a placeholder (status 0) without waiting, and SAVEPOINT; body; RELEASE; UPDATE of the placeholder
-//! to the record; COMMIT. Any other INSERT of the key meanwhile meets the row's lock.
+//! to the record; COMMIT. Any other INSERT of the key meanwhile meets the row's lock. A pool of MariaDB whose table
+//! is known to be fit leaves the look-up out, and begins and claims in one message ([`fused`]); RELEASE and UPDATE
+//! are one message everywhere ([`record`]).
 //!
 //! The **ownership check** is the savepoint, named after the attempt. The end of the transaction ends it
 //! (COMMIT, ROLLBACK, a statement that commits implicitly as all DDL does, a deadlock that rolled all back),
@@ -12,6 +14,8 @@
 //!
 //! Between any two statements something may happen, and any answer may be lost:
 //!
+//! - among the statements of one message: as between them. An error ends the message; what it has begun is ended
+//!   before anything else is sent, or the connection is closed.
 //! - after the look-up: another attempt claims, and the INSERT meets its lock or its record. Or a purge has the
 //!   lock, or the neighbour of another key. Ask again.
 //! - after BEGIN, the INSERT, the SAVEPOINT: nothing that others could see; the session's end rolls back.
@@ -23,25 +27,35 @@
 
 mod claim;
 mod create;
+#[cfg(feature = "operate")]
+mod doctor;
 mod error;
+mod fused;
 mod in_sync;
+mod inside;
 mod lease;
 mod message;
+#[cfg(feature = "operate")]
+mod operate;
 mod placeholder;
 mod purge;
+mod record;
 mod row;
+#[cfg(feature = "metrics")]
+mod sample;
 pub(crate) mod sql;
 mod unit;
 mod verify;
 
 use sqlx::mysql::MySqlConnection;
-use sqlx::{Connection as _, Executor as _, Row as _};
+use sqlx::{Connection as _, Executor as _};
 
 use self::claim::{
-    MySqlClaim, MySqlClaimRequest, MySqlFound, MySqlHeldClaim, refused, seen_nothing,
+    MySqlClaim, MySqlClaimRequest, MySqlFound, MySqlHeldClaim, MySqlPoolTraits, refused,
+    seen_nothing,
 };
 use self::message::{alone, clock, fits, last, rows};
-use self::placeholder::{insert, withdraw};
+use self::placeholder::withdraw;
 use self::row::Look;
 use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::Lock;
@@ -51,7 +65,7 @@ use crate::values::policy::DEFAULT_RETRY_AFTER;
 impl Sealed for MySqlConnection {}
 
 impl Session for MySqlConnection {
-    type PoolTraits = ();
+    type PoolTraits = MySqlPoolTraits;
     type Claim = MySqlClaim;
 
     fn has_transaction(&self) -> bool {
@@ -69,34 +83,8 @@ impl Session for MySqlConnection {
             }
             return Ok(found);
         }
-        // Then, only looks up: an INSERT that fails because there is a record would lock the gap before it too.
-        let statements = format!("{}; {}", sql::CHECK_TRANSACTION, sql::look_up(request));
-        let look = match rows(self, statements).await {
-            Ok(rows) => Look::at(last(rows)?)?,
-            Err(error) if error::is_no_savepoint(&error) => {
-                return Ok(seen_nothing(request, Lock::NoTransaction));
-            }
-            Err(error) => return Err(error::table_error(error, &request.table)),
-        };
-        row::stands(&look.row)?;
-        if look.is_own_claim()? {
-            return Ok(seen_nothing(request, Lock::Nested));
-        }
-        let claimed = if look.is_there()? {
-            newest(self, request).await
-        } else {
-            insert(self, request).await
-        };
-        match claimed {
-            Err(Error::Busy(error)) if error::is_locked(error.as_sqlx()) => {
-                // `innodb_rollback_on_timeout` rolls back more than the statement.
-                match self.execute(sql::CHECK_TRANSACTION).await {
-                    Ok(_) => Ok(refused(request)),
-                    Err(_) => Err(Error::TransactionLost(error)),
-                }
-            }
-            claimed => claimed,
-        }
+        let looked = inside::look(self, request).await;
+        inside::claim(self, request, looked).await
     }
 
     async fn look_up(&mut self, request: &MySqlClaimRequest) -> Result<MySqlFound, Error> {
@@ -113,8 +101,13 @@ impl Session for MySqlConnection {
     }
 
     async fn verify(&mut self, claim: &MySqlHeldClaim) -> Result<(), Error> {
+        let table = &claim.request.table;
         let database_path = claim.dialect.database_path.as_deref();
-        verify::table(self, &claim.request.table, database_path).await
+        let path = verify::table(self, table, database_path).await?;
+        if let Some(address) = claim.request.pool_traits.address {
+            verify::remember_path(address, table, &path);
+        }
+        Ok(())
     }
 
     async fn findings(&mut self, claim: &MySqlHeldClaim) -> Result<Vec<SchemaFinding>, Error> {
@@ -141,25 +134,7 @@ impl Session for MySqlConnection {
         claim: &MySqlHeldClaim,
         body_writes: BodyWrites,
     ) -> Result<(), Error> {
-        match in_sync::send(self, &sql::release_savepoint(&claim.request, body_writes)).await {
-            Ok(()) => Ok(()),
-            Err(error) if in_sync::is_lost(&error) => Err(Error::StatementUnfinished(error.into())),
-            // If a body commits, its claim stays for all to see. If the claim is gone too, everything was
-            // rolled back: typically by a deadlock that the body took for a failure of its own.
-            Err(error)
-                if body_writes == BodyWrites::Discard
-                    && error::is_no_savepoint(&error)
-                    && claim.dialect.placeholder =>
-            {
-                let left = look(self, &claim.request, sql::look_up(&claim.request)).await?;
-                if left.is_claim_of(&claim.request)? {
-                    Err(Error::TransactionEnded)
-                } else {
-                    Err(Error::TransactionLost(error.into()))
-                }
-            }
-            Err(error) => Err(error::map_error(error)),
-        }
+        record::release(self, claim, body_writes).await
     }
 
     async fn write(
@@ -167,29 +142,16 @@ impl Session for MySqlConnection {
         claim: &MySqlHeldClaim,
         record: &NewRecord<'_>,
     ) -> Result<Written, Error> {
-        let rows = match rows(self, sql::write(&claim.request, record)).await {
-            Ok(rows) => rows,
-            Err(error) if error::is_missing(&error) => {
-                // The table is not where it was: the body moved to another database, or dropped it. Or a
-                // trigger's own table is missing, and the claim is still there.
-                let left = look(self, &claim.request, sql::look_up(&claim.request)).await;
-                return match left.map(|left| left.is_claim_of(&claim.request)) {
-                    Ok(Ok(true)) => Err(Error::Database(error.into())),
-                    _ => Err(Error::TransactionEnded),
-                };
-            }
-            Err(error) => return Err(error::map_error(error)),
-        };
-        // The row that this transaction held is not there either.
-        let Some(row) = rows.last() else {
-            return Err(Error::TransactionEnded);
-        };
-        let says = |column: &str| row.try_get::<i64, _>(column).map_err(error::map_error);
-        match (says("ours")?, says("whole")?) {
-            (_, 1) => Ok(Written::Done),
-            (1, _) => Err(Error::RecordNotWritten),
-            _ => Ok(Written::Conflict),
-        }
+        record::write(self, claim, record).await
+    }
+
+    async fn record(
+        &mut self,
+        claim: &MySqlHeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> Result<Written, Error> {
+        record::record(self, claim, record, body_writes).await
     }
 
     async fn release(&mut self, claim: MySqlHeldClaim) -> Result<(), Error> {
@@ -228,8 +190,22 @@ async fn look_up_before_begin(
     conn: &mut MySqlConnection,
     request: &MySqlClaimRequest,
 ) -> Result<Option<MySqlFound>, Error> {
-    let error = match rows(conn, sql::look_up_before_begin(request)).await {
-        Ok(rows) => return read_lookup(request, &Look::at(last(rows)?)?).map(Some),
+    look_up_outside(conn, request, sql::look_up_before_begin(request)).await
+}
+
+/// Looks up by a message that begins no transaction, or ends it.
+async fn look_up_outside(
+    conn: &mut MySqlConnection,
+    request: &MySqlClaimRequest,
+    text: String,
+) -> Result<Option<MySqlFound>, Error> {
+    let error = match rows(conn, text).await {
+        Ok(mut rows) => {
+            return match rows.pop() {
+                Some(row) => read_lookup(request, &Look::at(row)?).map(Some),
+                None => Ok(Some(seen_nothing(request, Lock::NotAsked))),
+            };
+        }
         Err(error) if error::is_in_transaction(&error) => return Ok(None),
         Err(error) => error,
     };
@@ -262,6 +238,7 @@ fn read_lookup(request: &MySqlClaimRequest, look: &Look) -> Result<MySqlFound, E
     let mut found = seen_nothing(request, Lock::NotAsked);
     found.lookup.record = row::record(&look.row)?;
     found.lookup.now = look.now;
-    found.claim.dialect.database_path = Some(verify::database_path(&look.row));
+    let path = verify::database_path(&look.row);
+    found.claim.dialect.database_path = (!path.is_empty()).then_some(path);
     Ok(found)
 }

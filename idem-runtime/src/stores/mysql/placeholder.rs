@@ -79,6 +79,9 @@ fn claimed(request: &MySqlClaimRequest, rows: &[MySqlRow]) -> Result<MySqlFound,
     found.lookup.now = row::clock(facts)?;
     found.claim.verified =
         verify::is_known(&request.table, &verify::text(definition), &database_path);
+    if let (true, Some(address)) = (found.claim.verified, request.pool_traits.address) {
+        verify::remember_path(address, &request.table, &database_path);
+    }
     found.claim.dialect.database_path = Some(database_path);
     Ok(found)
 }

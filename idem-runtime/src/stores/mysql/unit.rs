@@ -6,12 +6,16 @@ use sqlx::mysql::{MySql, MySqlConnection, MySqlTransactionManager};
 use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, NotOpened, Opened};
+use super::super::backend::{Backend, FinishOutcome, NotOpened, Opened, finish};
 use super::super::rollback_guard::RollbackGuard;
-use super::super::session::{BodyWrites, CommitError, Purgeable, Session as _};
-use super::claim::{MySqlApproach, MySqlClaimRequest, MySqlHeldClaim};
+#[cfg(feature = "metrics")]
+use super::super::session::TableSample;
+use super::super::session::{BodyWrites, CommitError, NewRecord, Purgeable, Session as _};
+use super::claim::{MySqlApproach, MySqlClaimRequest, MySqlHeldClaim, MySqlPoolTraits};
 use super::placeholder::{insert, take_row};
-use super::{error, in_sync, look_up_before_begin, purge, sql};
+#[cfg(feature = "metrics")]
+use super::sample;
+use super::{error, fused, in_sync, inside, look_up_before_begin, look_up_outside, purge, sql};
 use crate::decision::Lookup;
 use crate::stores::fast_check;
 use crate::values::error::Error;
@@ -23,8 +27,8 @@ static RESTORES: AtomicBool = AtomicBool::new(false);
 impl Backend for MySql {
     type Approach = MySqlApproach;
 
-    fn pool_traits(_: &Pool<Self>) -> Result<(), Error> {
-        Ok(())
+    fn pool_traits(pool: &Pool<Self>) -> Result<MySqlPoolTraits, Error> {
+        Ok(fused::traits_of(&pool.connect_options()))
     }
 
     async fn look_up_before_begin(
@@ -32,15 +36,41 @@ impl Backend for MySql {
         request: &MySqlClaimRequest,
         approach: &mut MySqlApproach,
     ) -> Result<Option<Lookup>, Error> {
-        if !fast_check::is_on() {
-            return Ok(None);
-        }
-        let found = look_up_before_begin(conn, request).await?;
+        let found = if approach.not_fused {
+            if !fast_check::is_on() {
+                conn.execute(sql::END).await.map_err(error::map_error)?;
+                return Ok(None);
+            }
+            look_up_outside(conn, request, sql::end_and_look_up(request)).await?
+        } else {
+            approach.fit_in = fused::fit_in(request);
+            let is_fused = approach.fit_in.is_some() && fused::is_fresh(request);
+            if is_fused || !fast_check::is_on() {
+                return Ok(None);
+            }
+            look_up_before_begin(conn, request).await?
+        };
         let lookup = found.map(|found| found.lookup);
         approach.found_record = lookup
             .as_ref()
             .is_some_and(|lookup| lookup.record.is_some());
         Ok(lookup)
+    }
+
+    async fn look_for_waiters(
+        conn: &mut MySqlConnection,
+        request: &MySqlClaimRequest,
+    ) -> Result<Lookup, Error> {
+        // Those whom the look wakes ask for themselves, and need no transaction for it.
+        fused::remember(request);
+        if !fast_check::is_on() {
+            // The locking read would wait.
+            return Ok(conn.look_up(request).await?.lookup);
+        }
+        let found = look_up_before_begin(conn, request).await?;
+        found
+            .map(|found| found.lookup)
+            .ok_or(Error::AlreadyInTransaction)
     }
 
     async fn open<'c>(
@@ -59,7 +89,10 @@ impl Backend for MySql {
         _: bool,
     ) -> Result<Opened<'c, Self>, NotOpened<MySqlApproach>> {
         if !approach.found_record {
-            return Ok(Self::open(conn, request).await?);
+            return match approach.fit_in {
+                Some(fit_in) => fused::open(conn, request, fit_in).await,
+                None => Ok(Self::open(conn, request).await?),
+            };
         }
         let mut tx = Self::open_plain(conn).await?;
         let found = take_row(&mut tx, request).await;
@@ -84,8 +117,12 @@ impl Backend for MySql {
         conn: &'c mut MySqlConnection,
         request: &MySqlClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
-        let mut tx = Self::join_plain(conn).await?;
-        let found = tx.claim(request).await;
+        // Comes before the driver's own savepoint, as in `join_plain`.
+        let looked = inside::check_and_look(conn, request).await?;
+        let mut tx = RollbackGuard::new(conn.begin())
+            .await
+            .map_err(error::map_error)?;
+        let found = inside::claim(&mut tx, request, looked).await;
         Ok((tx, found))
     }
 
@@ -142,6 +179,19 @@ impl Backend for MySql {
         in_sync::hang_up(conn).await;
     }
 
+    async fn finish<'c>(
+        tx: Transaction<'c, Self>,
+        claim: &MySqlHeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> FinishOutcome<'c, Self> {
+        let outcome = finish(tx, claim, record, body_writes).await;
+        if let FinishOutcome::Committed = outcome {
+            fused::remember(&claim.request);
+        }
+        outcome
+    }
+
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
         let restores = restores(tx);
         MySqlTransactionManager::commit(tx).await.map_err(|error| {
@@ -176,6 +226,15 @@ impl Backend for MySql {
         purge::leading(conn, table, purgeable, limit).await
     }
 
+    #[cfg(feature = "metrics")]
+    async fn sample(
+        conn: &mut MySqlConnection,
+        table: &str,
+        unknown_for: i64,
+    ) -> Result<TableSample, Error> {
+        sample::sample(conn, table, unknown_for).await
+    }
+
     fn is_momentary(error: &Error) -> bool {
         error::is_momentary(error)
     }
@@ -189,13 +248,7 @@ impl Backend for MySql {
 async fn check_transaction(conn: &mut MySqlConnection) -> Result<(), Error> {
     in_sync::send(conn, sql::CHECK_TRANSACTION)
         .await
-        .map_err(|error| {
-            if in_sync::is_lost(&error) {
-                Error::StatementUnfinished(error.into())
-            } else {
-                error::map_error(error)
-            }
-        })
+        .map_err(in_sync::map_error)
 }
 
 /// Notes that a session was met whose `completion_type` is not the default.

@@ -2,6 +2,7 @@
 
 use super::super::backend::NotOpened;
 use super::super::claim::{ClaimRequest, Found, HeldClaim};
+use crate::decision::Lookup;
 use crate::values::error::Error;
 
 /// Facts that only a pool knows of its connections.
@@ -12,6 +13,9 @@ pub struct PgPoolTraits {
     pub(super) keeps_statements: Option<bool>,
     /// Whether a unit of work is opened in one message, and ended in one.
     pub(super) fuses: bool,
+    /// Tells the databases of this process apart, in the memory of recent keys. Zero for a connection of the
+    /// caller's.
+    pub(super) database: u64,
 }
 
 /// PostgreSQL's part of a claim.
@@ -26,13 +30,16 @@ pub struct PgClaim {
 
 /// Why the last attempt could not open its unit of work in one message. Nothing was written; the transaction
 /// that it began is still to be ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum FusedFallback {
-    /// The identity has a record.
+    /// The identity has a record, and it is still to be read.
     Recorded,
+    /// The identity has this record: the error showed it.
+    Raised(Box<Lookup>),
     /// Another attempt holds the lock.
     InFlight,
-    /// The connection does not know the statements, or has not verified the table.
+    /// The connection does not know the statements, or may not run them as they are, or has not verified the
+    /// table.
     Unprepared,
     /// The fused path does not apply.
     Unfit,
@@ -45,11 +52,12 @@ pub(super) enum NotFused {
 }
 
 impl NotFused {
-    /// Returns what the next attempt of the call starts from, after an attempt that started from `approach`.
-    pub(super) fn after(self, approach: Option<FusedFallback>) -> NotOpened<Option<FusedFallback>> {
+    /// Returns what the next attempt of the call starts from, after an attempt that has prepared the statements
+    /// or not.
+    pub(super) fn after(self, is_prepared: bool) -> NotOpened<Option<FusedFallback>> {
         match self {
             // The statements were prepared, and the connection still does not know them.
-            Self::Again(FusedFallback::Unprepared) if approach.is_some() => {
+            Self::Again(FusedFallback::Unprepared) if is_prepared => {
                 NotOpened::Again(Some(FusedFallback::Unfit))
             }
             Self::Again(fallback) => NotOpened::Again(Some(fallback)),

@@ -4,6 +4,7 @@
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 
 use super::claim::{FusedFallback, NotFused};
+use crate::decision::Lookup;
 use crate::values::error::{Error, SchemaFault};
 
 /// Maps an error of one of the library's own statements.
@@ -107,12 +108,25 @@ pub(super) fn begin_error(error: sqlx::Error) -> Error {
     }
 }
 
-/// Returns why the first message of the fused path raised.
-pub(super) fn fused_fallback(error: sqlx::Error) -> NotFused {
+/// Returns why the first message of the fused path raised. `decode` reads the record that the migration's function
+/// raises.
+pub(super) fn fused_fallback(
+    error: sqlx::Error,
+    decode: impl FnOnce(&str) -> Option<Lookup>,
+) -> NotFused {
     match raised(&error).as_deref() {
         Some("22P02") => NotFused::Again(FusedFallback::Recorded),
+        // The function writes nothing of a large record.
+        Some("ID004") => {
+            let shown = database_error(&error).and_then(PgDatabaseError::constraint);
+            NotFused::Again(match shown.and_then(decode) {
+                Some(lookup) => FusedFallback::Raised(Box::new(lookup)),
+                None => FusedFallback::Recorded,
+            })
+        }
         Some("22007") => NotFused::Again(FusedFallback::InFlight),
-        Some("26000" | "3F000") => NotFused::Again(FusedFallback::Unprepared),
+        // The last two: the function is gone, or this role may no longer execute it.
+        Some("26000" | "3F000" | "42883" | "42501") => NotFused::Again(FusedFallback::Unprepared),
         // The transaction had begun before.
         None => NotFused::Failed(begin_error(error)),
         Some("25001" | "25P02") if is_own(&error) => NotFused::Failed(begin_error(error)),
@@ -154,6 +168,11 @@ pub(super) fn commit_error(error: sqlx::Error) -> Error {
 /// Returns the SQLSTATE of a statement that raised and did not end its session.
 pub(super) fn raised(error: &sqlx::Error) -> Option<String> {
     sqlstate(error).filter(|_| !is_ambiguous(error))
+}
+
+/// Returns whether the server has sent this error: the connection was not lost before it.
+pub(super) fn is_servers(error: &sqlx::Error) -> bool {
+    database_error(error).is_some()
 }
 
 /// Returns whether an error at COMMIT leaves open what became of it: a lost connection; a terminated backend

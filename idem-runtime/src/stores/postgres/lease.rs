@@ -1,6 +1,7 @@
 //! Leases on PostgreSQL: each write in its own transaction, flushed before it is answered.
-
-use std::collections::HashSet;
+//!
+//! [`lease_message`] has what takes one message. A claim that replaces a record, or comes before the table has been
+//! verified, takes several: BEGIN with the lock; look-up; write; COMMIT. So does a write whose payload is large.
 
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
@@ -10,15 +11,17 @@ use super::super::lease::{
     Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page,
     UnknownRecord, Write, check_outside, decided, end,
 };
-use super::super::lease_sql::values_of;
 use super::super::session::{CommitError, NewRecord};
 use super::claim::PgClaimRequest;
 use super::statement::Statement;
 use super::unit::lock_answer;
-use super::{error, keeps_statements, look, row, sql};
+use super::{error, keeps_statements, lease_message, look, row, sql};
 use crate::values::error::Error;
 use crate::values::policy::Lease;
 use crate::values::record::AttemptId;
+
+/// The longest payload that is sent in the text of a message, where each byte takes two: 1 MiB.
+const PAYLOAD_IN_TEXT: usize = 1024 * 1024;
 
 impl LeaseSession for PgConnection {
     async fn acquire(
@@ -27,6 +30,9 @@ impl LeaseSession for PgConnection {
         lease_request: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
         check_outside(self)?;
+        if let Some(leased) = lease_message::claim(self, request, lease_request).await? {
+            return Ok(leased);
+        }
         let failed = match self
             .begin_with(AssertSqlSafe(sql::begin_lease(request)))
             .await
@@ -43,6 +49,10 @@ impl LeaseSession for PgConnection {
         write: &Write<'_>,
     ) -> Result<bool, CommitError> {
         check_outside(self)?;
+        let payload = write.result.or(write.failure).unwrap_or_default().len();
+        if payload <= PAYLOAD_IN_TEXT {
+            return lease_message::write(self, request, write).await;
+        }
         let failed = match self.begin_with(AssertSqlSafe(sql::begin_update())).await {
             Ok(mut tx) => {
                 let done = tx.update_row(request, write).await;
@@ -55,14 +65,22 @@ impl LeaseSession for PgConnection {
 
     async fn extend(&mut self, table: &str, due: &[Due<'_>]) -> Result<Extended, CommitError> {
         check_outside(self)?;
-        let failed = match self.begin_with(AssertSqlSafe(sql::begin_update())).await {
-            Ok(mut tx) => {
-                let done = extend(&mut tx, table, due).await;
-                return end(tx, done.map(|done| (done, true))).await;
-            }
-            Err(error) => error,
+        let mut extended = Extended {
+            extended: lease_message::extend(self, table, due).await?,
+            ..Extended::default()
         };
-        Err(not_begun(self, failed).await)
+        let missing = extended.missing(due);
+        if !missing.is_empty() {
+            // Tells a locked record from a lost lease. The number of values is that of the leases, so the
+            // statement is not kept prepared.
+            let statement = Statement::new(sql::lease::held(table, &missing), false);
+            let rows = statement.fetch_all(self).await;
+            extended.locked = rows
+                .map_err(|error| error::table_error(error, table, "SELECT"))
+                .and_then(|rows| lease_message::ids(&rows))
+                .map_err(CommitError::RolledBack)?;
+        }
+        Ok(extended)
     }
 
     async fn lapse(&mut self, overdue: &Overdue<'_>) -> Result<u64, CommitError> {
@@ -155,22 +173,8 @@ impl LeaseStatements for PgConnection {
         request: &PgClaimRequest,
         write: &Write<'_>,
     ) -> Result<bool, Error> {
-        let statement = sql::lease::update(request, write.change);
         let named = keeps_statements(self, request);
-        let mut query = Statement::new(statement, named)
-            .bind(request.identity.namespace())
-            .bind(request.identity.scope().as_str())
-            .bind(request.identity.key().as_str())
-            .bind(write.expected.as_uuid())
-            .bind(write.becomes.as_uuid());
-        let (lasts, payload) = values_of(write.change);
-        if lasts {
-            query = query.bind(write.lasts);
-        }
-        if payload {
-            query = query.bind(write.result).bind(write.failure);
-        }
-        let done = query
+        let done = lease_message::update(request, write, named)
             .execute(self)
             .await
             .map_err(|error| error::table_error(error, &request.table, "SELECT, UPDATE"))?;
@@ -194,38 +198,6 @@ async fn acquire(
         Err(error) => Err(error),
     };
     end(tx, decided).await
-}
-
-/// Extends the leases whose records are free in one statement. If any record is not free, a second statement
-/// tells a locked record from a lost lease.
-async fn extend(
-    tx: &mut Transaction<'_, Postgres>,
-    table: &str,
-    due: &[Due<'_>],
-) -> Result<Extended, Error> {
-    let mut extended = Extended {
-        extended: ids(tx, sql::lease::extend(table, due), table).await?,
-        ..Extended::default()
-    };
-    let missing = extended.missing(due);
-    if !missing.is_empty() {
-        extended.locked = ids(tx, sql::lease::held(table, &missing), table).await?;
-    }
-    Ok(extended)
-}
-
-async fn ids(
-    tx: &mut Transaction<'_, Postgres>,
-    statement: String,
-    table: &str,
-) -> Result<HashSet<AttemptId>, Error> {
-    // The number of values is that of the leases, so the statement is not kept prepared.
-    let rows = Statement::new(statement, false).fetch_all(tx).await;
-    rows.map_err(|error| error::table_error(error, table, "SELECT, UPDATE"))?
-        .iter()
-        .map(|row| row.try_get("attempt_id").map(AttemptId::from_uuid))
-        .collect::<Result<_, _>>()
-        .map_err(error::map_error)
 }
 
 async fn lapse(

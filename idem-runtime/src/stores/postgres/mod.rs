@@ -5,18 +5,26 @@
 //! check; COMMIT. `fused` does the same in fewer messages.
 //!
 //! The **ownership check** is the setting `idem.held`. It is local to the transaction, so it reverts with the
-//! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim. An INSERT
-//! that does not find its own attempt there writes nothing.
+//! transaction or the savepoint exactly as the lock does. It lists `lock_key:attempt` for each claim without a
+//! record yet. An INSERT that does not find its own attempt there writes nothing.
 
 mod claim;
 mod create;
+#[cfg(feature = "operate")]
+mod doctor;
 mod error;
 mod fused;
 mod in_sync;
 mod lease;
+mod lease_message;
+mod look_up_before_begin;
+#[cfg(feature = "operate")]
+mod operate;
 mod pool_traits;
 mod purge;
 mod row;
+#[cfg(feature = "metrics")]
+mod sample;
 pub(crate) mod sql;
 mod statement;
 mod unit;
@@ -27,6 +35,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::claim::{PgClaim, PgClaimRequest, PgFound, PgHeldClaim, PgPoolTraits};
 use self::statement::Statement;
+use super::recent_keys;
 use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::{Lock, Lookup};
 use crate::values::error::{Error, SchemaFinding};
@@ -44,23 +53,31 @@ impl Session for PgConnection {
     }
 
     async fn claim(&mut self, request: &PgClaimRequest) -> Result<PgFound, Error> {
-        let named = keeps_statements(self, request);
-        let answer: String = Statement::new(sql::join(), named)
-            .bind(request.lock_key.to_string())
-            .bind(request.attempt_id.as_uuid().to_string())
-            .bind(request.lock_key.lock_number())
-            .fetch_one(&mut *self)
+        // Two statements of one message: the look-up's snapshot is taken after the lock.
+        let join = sql::join(request, self.cached_statements_size() > 0);
+        let text = format!("{join}; {}", look_up_text(request));
+        let rows = self
+            .fetch_all(sqlx::raw_sql(AssertSqlSafe(text)))
             .await
-            .and_then(|row| row.try_get(0))
-            .map_err(error::map_error)?;
-        let (mut found, claims) = look(self, request).await?;
-        found.lookup.lock = match answer.as_str() {
+            .map_err(|error| error::table_error(error, &request.table, "SELECT"))?;
+        let [joined, looked_up] = &*rows else {
+            return Err(error::map_error(error::out_of_sync()));
+        };
+        let answer: &str = joined.try_get(0).map_err(error::map_error)?;
+        let (mut found, claims) = read_lookup(looked_up, request)?;
+        found.lookup.lock = match answer {
             "nested" => Lock::Nested,
             "refused" => Lock::Refused,
-            _ if claims.contains(&request.attempt_id.as_uuid().to_string()) => Lock::Granted,
-            // There was no transaction: a setting that is local to one is gone by the next statement.
-            _ => Lock::NoTransaction,
+            "granted" if claims.contains(&sql::held_claim(request)) => Lock::Granted,
+            "none" => Lock::NoTransaction,
+            _ => return Err(error::map_error(error::out_of_sync())),
         };
+        if joined.try_get(1).map_err(error::map_error)? {
+            // No statement of this claim shows it, and the body's would fail.
+            self.clear_cached_statements()
+                .await
+                .map_err(error::map_error)?;
+        }
         Ok(found)
     }
 
@@ -129,6 +146,7 @@ impl Session for PgConnection {
             .bind(record.failure)
             .bind(record.retention)
             .bind(record.replaces.map(AttemptId::as_uuid))
+            .bind(sql::held_claim(request))
             .fetch_all(&mut *self)
             .await;
         let written = rows.and_then(|rows| match &*rows {
@@ -248,6 +266,11 @@ fn keeps_statements(conn: &PgConnection, request: &PgClaimRequest) -> bool {
         .unwrap_or_else(|| conn.cached_statements_size() > 0)
 }
 
+/// Remembers the request's key, which has a record or is in flight: a retry then looks it up first.
+fn remember(request: &PgClaimRequest) {
+    recent_keys::insert(request.pool_traits.database, request.lock_key);
+}
+
 /// Looks the record up, and reads the claims held in this transaction.
 async fn look(
     conn: &mut PgConnection,
@@ -281,13 +304,49 @@ async fn look_once(
     read_lookup(&row, request)
 }
 
+/// Returns the look-up's text, for a message of several statements.
+fn look_up_text(request: &PgClaimRequest) -> String {
+    Statement::new(sql::look_up(&request.table), false)
+        .bind(request.identity.namespace())
+        .bind(request.identity.scope().as_str())
+        .bind(request.identity.key().as_str())
+        .into_text()
+}
+
+/// Looks the record up, and whether another session holds the identity's lock. Asks for no lock: a claim would
+/// meet it, and be refused.
+async fn look_and_ask(conn: &mut PgConnection, request: &PgClaimRequest) -> Result<Lookup, Error> {
+    let named = keeps_statements(conn, request);
+    let row = Statement::new(sql::look_for_waiters(&request.table), named)
+        .bind(request.identity.namespace())
+        .bind(request.identity.scope().as_str())
+        .bind(request.identity.key().as_str())
+        .bind(request.lock_key.lock_number())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| error::table_error(error, &request.table, "SELECT"))?;
+    if row.try_get("is_apart").map_err(error::map_error)? {
+        // Those who wait would be answered by a record that may never be committed.
+        return Err(Error::AlreadyInTransaction);
+    }
+    let mut lookup = read_lookup(&row, request)?.0.lookup;
+    if row.try_get("is_locked").map_err(error::map_error)? {
+        lookup.lock = Lock::Refused;
+    }
+    Ok(lookup)
+}
+
 /// Reads a look-up's row: the record, and the claims held in its transaction.
 fn read_lookup(row: &PgRow, request: &PgClaimRequest) -> Result<(PgFound, String), Error> {
     let table_oid: i64 = row.try_get("table_oid").map_err(error::map_error)?;
+    let record = row::record(row, row::text)?;
+    if record.is_some() {
+        remember(request);
+    }
     let verified: &str = row.try_get("verified").map_err(error::map_error)?;
     let isolation: &str = row.try_get("isolation").map_err(error::map_error)?;
     let lookup = Lookup {
-        record: row::record(row, row::text)?,
+        record,
         lock: Lock::NotAsked,
         now: row::timestamp(row, "now")?,
     };

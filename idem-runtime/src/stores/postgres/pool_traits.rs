@@ -1,5 +1,6 @@
 //! Reads the traits of a pool's connections from its options.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
 
 use sqlx::ConnectOptions as _;
@@ -39,9 +40,13 @@ fn read(options: &PgConnectOptions) -> PgPoolTraits {
     let keeps_none = url
         .query_pairs()
         .any(|(name, value)| name == "statement-cache-capacity" && value == "0");
+    let mut database = DefaultHasher::new();
+    (options.get_host(), options.get_port(), options.get_socket()).hash(&mut database);
+    (options.get_database(), options.get_options()).hash(&mut database);
     PgPoolTraits {
         keeps_statements: Some(!keeps_none),
         fuses: !keeps_none && fused::is_on(options.get_options()),
+        database: database.finish(),
     }
 }
 

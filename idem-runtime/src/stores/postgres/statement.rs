@@ -5,6 +5,8 @@
 //! without a name and ask for the answer in a second message. Outside a transaction the pooler may send that
 //! message to another server connection, which knows no such statement, or another client's.
 
+use std::sync::Arc;
+
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{
@@ -20,37 +22,64 @@ use crate::values::key::hex;
 /// A text is sent as bytes either way, and the server decodes it. The encoding in which a session reads its
 /// client's text is a setting (`client_encoding`): otherwise two sessions would store one key as two.
 pub(super) struct Statement {
-    text: String,
-    /// The text in the places of the values.
+    text: Text,
+    /// The text in the places of the values, unless it is in the statement's text already.
     placeholders: Vec<String>,
     /// The values themselves, if they are sent beside the text.
     arguments: Option<Result<PgArguments, BoxDynError>>,
 }
 
+/// The text of a statement.
+enum Text {
+    /// `$1` and so on are still to be replaced, by placeholders or values.
+    Template(String),
+    /// The text as it is sent, kept by its table.
+    Kept(Arc<str>),
+}
+
 impl Statement {
     pub(super) fn new(text: String, named: bool) -> Self {
         Self {
-            text,
+            text: Text::Template(text),
             placeholders: Vec::new(),
             arguments: named.then(|| Ok(PgArguments::default())),
         }
     }
 
+    /// A statement that is prepared under a name and whose text is sent as it is. A text value is bound as
+    /// bytes: its placeholder must decode it.
+    pub(super) fn kept(text: Arc<str>) -> Self {
+        Self {
+            text: Text::Kept(text),
+            placeholders: Vec::new(),
+            arguments: Some(Ok(PgArguments::default())),
+        }
+    }
+
     pub(super) fn bind(mut self, value: impl Value) -> Self {
-        let placeholder = match &mut self.arguments {
-            None => value.literal(),
-            Some(arguments) => {
-                let placeholder = value.placeholder(self.placeholders.len() + 1);
-                if let Ok(list) = arguments
-                    && let Err(refused) = value.add_to(list)
-                {
-                    *arguments = Err(refused);
-                }
-                placeholder
-            }
+        let Some(arguments) = &mut self.arguments else {
+            self.placeholders.push(value.literal());
+            return self;
         };
-        self.placeholders.push(placeholder);
+        if let Text::Template(_) = self.text {
+            let placeholder = value.placeholder(self.placeholders.len() + 1);
+            self.placeholders.push(placeholder);
+        }
+        if let Ok(list) = arguments
+            && let Err(refused) = value.add_to(list)
+        {
+            *arguments = Err(refused);
+        }
         self
+    }
+
+    /// Returns the text with the values in it, for a message of several statements. The statement must not be
+    /// `named`.
+    pub(super) fn into_text(self) -> String {
+        match self.text {
+            Text::Template(text) => splice(&text, &self.placeholders),
+            Text::Kept(text) => String::from(&*text),
+        }
     }
 
     /// Returns the one row.
@@ -80,7 +109,13 @@ impl Statement {
     }
 
     fn ready(self) -> Ready {
-        let text = splice(&self.text, &self.placeholders);
+        let text = match self.text {
+            Text::Template(text) => splice(&text, &self.placeholders),
+            Text::Kept(text) => {
+                let arguments = self.arguments.unwrap_or_else(|| Ok(PgArguments::default()));
+                return Ready::Named(sqlx::__query_with_result(AssertSqlSafe(text), arguments));
+            }
+        };
         match self.arguments {
             Some(arguments) => {
                 Ready::Named(sqlx::__query_with_result(AssertSqlSafe(text), arguments))

@@ -6,9 +6,16 @@ use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, FinishOutcome, NotOpened, Opened, finish};
 use super::super::rollback_guard::RollbackGuard;
+#[cfg(feature = "metrics")]
+use super::super::session::TableSample;
 use super::super::session::{BodyWrites, CommitError, NewRecord, Purgeable, Session as _};
 use super::claim::{FusedFallback, PgClaimRequest, PgHeldClaim, PgPoolTraits};
-use super::{Own as _, error, fused, in_sync, look, pool_traits, purge, sql};
+#[cfg(feature = "metrics")]
+use super::sample;
+use super::{
+    Own as _, error, fused, in_sync, look, look_and_ask, look_up_before_begin, pool_traits, purge,
+    remember, sql,
+};
 use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
 
@@ -24,15 +31,45 @@ impl Backend for Postgres {
         request: &PgClaimRequest,
         approach: &mut Self::Approach,
     ) -> Result<Option<Lookup>, Error> {
-        match *approach {
-            Some(fallback @ (FusedFallback::Recorded | FusedFallback::InFlight)) => {
-                fused::look(conn, request, fallback).await
+        match approach {
+            None => {
+                let found = look_up_before_begin::look(conn, request).await?;
+                if found.is_some() {
+                    // If the record is to be replaced, the fused path does not apply.
+                    *approach = Some(FusedFallback::Recorded);
+                    remember(request);
+                }
+                Ok(found)
+            }
+            Some(FusedFallback::Raised(found)) => {
+                let found = Lookup::clone(found);
+                fused::roll_back_unawaited(conn).await;
+                *approach = Some(FusedFallback::Recorded);
+                remember(request);
+                Ok(Some(found))
+            }
+            Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
+                fused::look(conn, request).await
             }
             Some(FusedFallback::Unprepared) => {
                 fused::prepare(conn, &request.table).await.map(|()| None)
             }
-            Some(FusedFallback::Unfit) | None => Ok(None),
+            Some(FusedFallback::Unfit) => Ok(None),
         }
+    }
+
+    async fn look_for_waiters(
+        conn: &mut PgConnection,
+        request: &PgClaimRequest,
+    ) -> Result<Lookup, Error> {
+        // Those whom the look wakes ask for themselves, and need not raise an error for it.
+        remember(request);
+        let lookup = look_and_ask(conn, request).await?;
+        if lookup.record.is_some() || matches!(lookup.lock, Lock::Refused) {
+            return Ok(lookup);
+        }
+        // The snapshot may be older than the end of the attempt that held the lock: this one is not.
+        look_and_ask(conn, request).await
     }
 
     async fn open<'c>(
@@ -52,9 +89,10 @@ impl Backend for Postgres {
             None | Some(FusedFallback::Unprepared) if request.pool_traits.fuses => {
                 fused::open(conn, request, may_discard)
                     .await
-                    .map_err(|again| again.after(approach))
+                    .map_err(|again| again.after(approach.is_some()))
             }
-            None | Some(FusedFallback::Recorded | FusedFallback::InFlight) => {
+            None
+            | Some(FusedFallback::Recorded | FusedFallback::Raised(_) | FusedFallback::InFlight) => {
                 Ok(Self::open(conn, request).await?)
             }
             // The fused path left the transaction that it began aborted.
@@ -137,10 +175,15 @@ impl Backend for Postgres {
         record: &NewRecord<'_>,
         body_writes: BodyWrites,
     ) -> FinishOutcome<'c, Self> {
-        if claim.dialect.fused {
-            return fused::finish(tx, claim, record, body_writes).await;
+        let outcome = if claim.dialect.fused && fused::fits(record) {
+            fused::finish(tx, claim, record, body_writes).await
+        } else {
+            finish(tx, claim, record, body_writes).await
+        };
+        if let FinishOutcome::Committed = outcome {
+            remember(&claim.request);
         }
-        finish(tx, claim, record, body_writes).await
+        outcome
     }
 
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
@@ -161,6 +204,15 @@ impl Backend for Postgres {
         limit: u32,
     ) -> Result<Option<u64>, Error> {
         purge::leading(conn, table, purgeable, limit).await
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn sample(
+        conn: &mut PgConnection,
+        table: &str,
+        unknown_for: i64,
+    ) -> Result<TableSample, Error> {
+        sample::sample(conn, table, unknown_for).await
     }
 
     fn is_momentary(error: &Error) -> bool {
@@ -191,6 +243,9 @@ async fn open_plainly<'c>(
         .await
         .and_then(|(mut found, claims)| {
             found.lookup.lock = lock_answer(&claims, request).ok_or(Error::AlreadyInTransaction)?;
+            if found.lookup.lock == Lock::Refused {
+                remember(request);
+            }
             Ok(found)
         });
     Ok((tx, found))

@@ -1,9 +1,11 @@
 //! SQLite: one writer at a time arbitrates, and the primary key behind it.
 //!
 //! The order of a fresh run: look-up without a transaction (a replay must not wait for another key's writer);
-//! BEGIN; the write lock; look-up again; SAVEPOINT; body; RELEASE; INSERT; COMMIT.
+//! BEGIN; the write lock; SAVEPOINT; look-up again; body; RELEASE; INSERT; COMMIT. On a pool of a file the first
+//! look-up is one text, what is between BEGIN and body a second, and what is between body and COMMIT a third
+//! (`messages`).
 //!
-//! The **ownership check** is the savepoint, named after the attempt. If the body ended the transaction, or a
+//! The **ownership check** is the savepoint (`savepoint`). If the body ended the transaction, or a
 //! failing statement did (`INSERT OR ROLLBACK`, a full disk), there is no such savepoint to release, and no
 //! record is written.
 //!
@@ -17,25 +19,38 @@
 mod attached;
 mod claim;
 mod create;
+#[cfg(feature = "operate")]
+mod doctor;
 mod durable;
+mod enter;
 mod error;
 mod lease;
+mod messages;
+#[cfg(feature = "operate")]
+mod operate;
+mod pool_file;
+mod pool_traits;
 mod running;
+#[cfg(feature = "metrics")]
+mod sample;
+mod savepoint;
 pub(crate) mod sql;
 mod unit;
 mod verify;
 
-use sqlx::sqlite::SqliteConnection;
+use std::sync::Arc;
+
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use self::claim::{
-    SqliteClaim, SqliteClaimRequest, SqliteFound, SqliteHeldClaim, SqlitePoolTraits,
+    Savepoint, SqliteClaim, SqliteClaimRequest, SqliteFound, SqliteHeldClaim, SqlitePoolTraits,
 };
-use self::running::{Refused, RunningKey};
+use self::enter::enter;
 use super::row;
 use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::{Lock, Lookup};
-use crate::stores::fast_check;
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::record::{AttemptId, CODEC_JSON};
@@ -57,7 +72,7 @@ impl Session for SqliteConnection {
             return Ok(found);
         }
         // Comes before the write lock, for which a duplicate would wait as long as the attempt in flight runs.
-        let database_path = file(self, &request.table).await?;
+        let database_path = file(self, &request.table).await?.map(Arc::from);
         let (lock, running) = enter(self, request, database_path.as_ref()).await?;
         let mut found = if lock == Lock::Granted {
             look_as_writer(self, request).await?
@@ -74,7 +89,15 @@ impl Session for SqliteConnection {
     }
 
     async fn verify(&mut self, claim: &SqliteHeldClaim) -> Result<(), Error> {
-        verify::table(self, &claim.request.table).await
+        verify::table(self, &claim.request.table).await?;
+        if let Savepoint::OfUnit {
+            table,
+            schema_version,
+        } = &claim.dialect.savepoint
+        {
+            table.set_verified(*schema_version);
+        }
+        Ok(())
     }
 
     async fn findings(&mut self, claim: &SqliteHeldClaim) -> Result<Vec<SchemaFinding>, Error> {
@@ -82,11 +105,7 @@ impl Session for SqliteConnection {
     }
 
     async fn set_savepoint(&mut self, claim: &SqliteHeldClaim, _: bool) -> Result<(), Error> {
-        let statement = sql::set_savepoint(&claim.request);
-        self.execute(AssertSqlSafe(statement))
-            .await
-            .map_err(error::map_error)?;
-        Ok(())
+        savepoint::set(self, claim).await
     }
 
     async fn release_savepoint(
@@ -94,17 +113,7 @@ impl Session for SqliteConnection {
         claim: &SqliteHeldClaim,
         body_writes: BodyWrites,
     ) -> Result<(), Error> {
-        if body_writes == BodyWrites::Discard {
-            let statement = sql::roll_back_body(&claim.request);
-            self.execute(AssertSqlSafe(statement))
-                .await
-                .map_err(error::savepoint_error)?;
-        }
-        let statement = sql::release_savepoint(&claim.request);
-        self.execute(AssertSqlSafe(statement))
-            .await
-            .map_err(error::savepoint_error)?;
-        Ok(())
+        savepoint::release(self, claim, body_writes).await
     }
 
     async fn write(
@@ -112,23 +121,8 @@ impl Session for SqliteConnection {
         claim: &SqliteHeldClaim,
         record: &NewRecord<'_>,
     ) -> Result<Written, Error> {
-        let mut rows = insert(self, claim, record, true).await;
-        if matches!(rows, Ok(0)) {
-            let files = attached::list(self).await?;
-            attached::check(self, files).await?;
-            rows = insert(self, claim, record, false).await;
-        }
-        match rows {
-            Ok(1) => Ok(Written::Done),
-            Ok(_) if record.replaces.is_some() => Ok(Written::Conflict),
-            Ok(_) => Err(Error::RecordNotWritten),
-            Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
-                found_reclaimable(self, &claim.request, error)
-                    .await
-                    .map(|()| Written::Conflict)
-            }
-            Err(error) => Err(error::map_error(error)),
-        }
+        let rows = insert(self, claim, record, true).await;
+        written(self, claim, record, rows).await
     }
 
     async fn release(&mut self, claim: SqliteHeldClaim) -> Result<(), Error> {
@@ -154,9 +148,46 @@ async fn insert(
     record: &NewRecord<'_>,
     alone: bool,
 ) -> Result<u64, sqlx::Error> {
+    let statement = sql::write(&claim.request.table, record.replaces.is_some(), alone);
+    let query = bind_record(sqlx::query(AssertSqlSafe(statement)), claim, record);
+    Ok(query.execute(conn).await?.rows_affected())
+}
+
+/// Returns what came of an INSERT that writes nothing if another file is attached: inserts after all, if the
+/// transaction has not written to that file.
+async fn written(
+    conn: &mut SqliteConnection,
+    claim: &SqliteHeldClaim,
+    record: &NewRecord<'_>,
+    mut rows: Result<u64, sqlx::Error>,
+) -> Result<Written, Error> {
+    if matches!(rows, Ok(0)) {
+        let files = attached::list(conn).await?;
+        attached::check(conn, files).await?;
+        rows = insert(conn, claim, record, false).await;
+    }
+    match rows {
+        Ok(1) => Ok(Written::Done),
+        Ok(_) if record.replaces.is_some() => Ok(Written::Conflict),
+        Ok(_) => Err(Error::RecordNotWritten),
+        Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
+            found_reclaimable(conn, &claim.request, error)
+                .await
+                .map(|()| Written::Conflict)
+        }
+        Err(error) => Err(error::map_error(error)),
+    }
+}
+
+/// Binds the values of a record in the order of [`sql::write`].
+fn bind_record<'q>(
+    query: Query<'q, Sqlite, SqliteArguments>,
+    claim: &'q SqliteHeldClaim,
+    record: &'q NewRecord<'_>,
+) -> Query<'q, Sqlite, SqliteArguments> {
     let request = &claim.request;
-    let statement = sql::write(&request.table, record.replaces.is_some(), alone);
-    let done = sqlx::query(AssertSqlSafe(statement))
+    let fingerprint = record.fingerprint.as_ref();
+    query
         .bind(record.retention)
         .bind(request.attempt_id.as_uuid())
         .bind(record.attempt)
@@ -167,46 +198,11 @@ async fn insert(
         .bind(request.identity.scope().as_str())
         .bind(request.identity.key().as_str())
         .bind(record.operation)
-        .bind(
-            record
-                .fingerprint
-                .as_ref()
-                .map(|hash| hash.as_bytes().as_slice()),
-        )
+        .bind(fingerprint.map(|hash| hash.as_bytes().as_slice()))
         .bind(record.request)
         .bind(record.result)
         .bind(record.failure)
         .bind(record.replaces.map(AttemptId::as_uuid))
-        .execute(conn)
-        .await?;
-    Ok(done.rows_affected())
-}
-
-/// Enters the identity among those that run in this process.
-async fn enter(
-    conn: &mut SqliteConnection,
-    request: &SqliteClaimRequest,
-    database_path: Option<&String>,
-) -> Result<(Lock, Option<RunningKey>), Error> {
-    // The address of the driver's handle: no two living connections share one.
-    let runner = conn
-        .lock_handle()
-        .await
-        .map_err(error::map_error)?
-        .as_raw_handle()
-        .addr()
-        .get();
-    // A database without a name belongs to this connection only.
-    let database_path = database_path.or(request.pool_traits.shared_memory.as_ref());
-    let database_path = database_path.map_or_else(|| format!("connection {runner}"), String::clone);
-    Ok(
-        match RunningKey::enter(&database_path, request.lock_key, runner) {
-            Ok(running) => (Lock::Granted, Some(running)),
-            Err(Refused::Here) => (Lock::Nested, None),
-            Err(Refused::Elsewhere) if fast_check::is_on() => (Lock::Refused, None),
-            Err(Refused::Elsewhere) => (Lock::Granted, None),
-        },
-    )
 }
 
 /// Returns the file of the table's database, without reading from it. A statement that reads, even if it only
@@ -289,7 +285,7 @@ async fn look(
 async fn look_at_file(
     conn: &mut SqliteConnection,
     request: &SqliteClaimRequest,
-) -> Result<(SqliteFound, Option<String>), Error> {
+) -> Result<(SqliteFound, Option<Arc<str>>), Error> {
     let row = sqlx::query(AssertSqlSafe(sql::look_up(&request.table)))
         .bind(request.identity.namespace())
         .bind(request.identity.scope().as_str())
@@ -317,8 +313,12 @@ async fn look_at_file(
         snapshot: false,
         verified: verify::is_known(&request.table, &definition)
             && verify::is_undone(&journal, &file),
-        dialect: SqliteClaim { running: None },
+        dialect: SqliteClaim {
+            running: None,
+            savepoint: Savepoint::OfAttempt,
+        },
     };
     let found = SqliteFound { lookup, claim };
-    Ok((found, Some(file).filter(|file| !file.is_empty())))
+    let file = Some(file).filter(|file| !file.is_empty());
+    Ok((found, file.map(Arc::from)))
 }

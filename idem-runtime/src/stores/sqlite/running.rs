@@ -3,8 +3,13 @@
 //! It only makes the common case fast. Without it the database still arbitrates.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::ptr;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use sqlx::sqlite::SqliteConnection;
+
+use super::error;
+use crate::values::error::Error;
 use crate::values::identity::LockKey;
 
 static RUNNING: LazyLock<Mutex<HashMap<KeyInDatabase, Runner>>> = LazyLock::new(Mutex::default);
@@ -13,10 +18,29 @@ static RUNNING: LazyLock<Mutex<HashMap<KeyInDatabase, Runner>>> = LazyLock::new(
 const ROOM: usize = 1024;
 
 /// The identity and its database. The lock key covers table, namespace, scope and key.
-type KeyInDatabase = (String, LockKey);
+type KeyInDatabase = (Arc<str>, LockKey);
 
-/// The connection that runs it: an address that is unique while the connection lives.
-type Runner = usize;
+/// The connection that runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// The address of the connection, for an entry that is dropped before the borrow of the connection ends: until then
+    /// the connection stays there.
+    Borrowed(usize),
+    /// The address of the driver's handle, for any other: no two living connections share one. To ask for it costs
+    /// as much as a statement.
+    Handle(usize),
+}
+
+impl Runner {
+    pub(super) fn borrowed(conn: &SqliteConnection) -> Self {
+        Self::Borrowed(ptr::from_ref(conn).addr())
+    }
+
+    pub(super) async fn handle(conn: &mut SqliteConnection) -> Result<Self, Error> {
+        let mut handle = conn.lock_handle().await.map_err(error::map_error)?;
+        Ok(Self::Handle(handle.as_raw_handle().addr().get()))
+    }
+}
 
 /// The right to run one identity in this process, given back on drop.
 #[derive(Debug)]
@@ -24,33 +48,27 @@ pub struct RunningKey {
     key: KeyInDatabase,
 }
 
-/// Why an identity cannot run now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// Another connection of this process runs it.
-    Elsewhere,
-    /// This connection runs it.
-    Here,
-}
-
 impl RunningKey {
-    /// Enters the identity, unless it is entered already.
-    pub(crate) fn enter(
-        database: &str,
+    /// Enters the identity, unless it is entered already: then returns who runs it.
+    pub(super) fn enter(
+        database: Arc<str>,
         lock_key: LockKey,
         runner: Runner,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Runner> {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (database.to_owned(), lock_key);
-        match running.get(&key) {
-            Some(&other) if other == runner => Err(Refused::Here),
-            Some(_) => Err(Refused::Elsewhere),
-            None => {
-                running.insert(key.clone(), runner);
-                Ok(Self { key })
-            }
+        let key = (database, lock_key);
+        if let Some(holder) = running.get(&key) {
+            return Err(*holder);
         }
+        running.insert(key.clone(), runner);
+        Ok(Self { key })
     }
+}
+
+/// Returns whether the identity is entered.
+pub(super) fn is_entered(database: &Arc<str>, lock_key: LockKey) -> bool {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.contains_key(&(Arc::clone(database), lock_key))
 }
 
 impl Drop for RunningKey {
@@ -76,36 +94,37 @@ mod tests {
         Identity::of_operation("running", Scope::GLOBAL, key).lock_key("t")
     }
 
+    const A: Runner = Runner::Handle(1);
+    const B: Runner = Runner::Borrowed(1);
+
+    fn enter(database: &str, lock_key: LockKey, runner: Runner) -> Result<RunningKey, Runner> {
+        RunningKey::enter(database.into(), lock_key, runner)
+    }
+
     #[test]
     fn one_runner_at_a_time_and_the_next_after_its_drop() {
-        let first = RunningKey::enter("db", lock_key("a"), 1).unwrap();
-        assert_eq!(
-            RunningKey::enter("db", lock_key("a"), 2).unwrap_err(),
-            Refused::Elsewhere
-        );
-        assert_eq!(
-            RunningKey::enter("db", lock_key("a"), 1).unwrap_err(),
-            Refused::Here
-        );
+        let first = enter("db", lock_key("a"), A).unwrap();
+        assert_eq!(enter("db", lock_key("a"), B).unwrap_err(), A);
+        assert_eq!(enter("db", lock_key("a"), A).unwrap_err(), A);
         drop(first);
-        assert!(RunningKey::enter("db", lock_key("a"), 2).is_ok());
+        assert!(enter("db", lock_key("a"), B).is_ok());
     }
 
     #[test]
     fn no_more_is_kept_than_runs() {
         let many: Vec<_> = (0..16 * ROOM)
-            .map(|n| RunningKey::enter("many", lock_key(&n.to_string()), 1).unwrap())
+            .map(|n| enter("many", lock_key(&n.to_string()), A).unwrap())
             .collect();
         drop(many);
         let running = RUNNING.lock().unwrap();
-        assert!(!running.keys().any(|(database, _)| database == "many"));
+        assert!(!running.keys().any(|(database, _)| &**database == "many"));
         assert!(running.capacity() <= 8 * ROOM, "{}", running.capacity());
     }
 
     #[test]
     fn other_keys_and_other_databases_are_not_in_the_way() {
-        let _first = RunningKey::enter("db", lock_key("b"), 1).unwrap();
-        assert!(RunningKey::enter("db", lock_key("c"), 1).is_ok());
-        assert!(RunningKey::enter("other", lock_key("b"), 2).is_ok());
+        let _first = enter("db", lock_key("b"), A).unwrap();
+        assert!(enter("db", lock_key("c"), A).is_ok());
+        assert!(enter("other", lock_key("b"), B).is_ok());
     }
 }

@@ -4,17 +4,23 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteTransactionManager};
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Pool, Transaction};
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteTransactionManager};
+use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use super::super::backend::{Backend, NotOpened, Opened};
-use super::super::session::{CommitError, Purgeable, Session as _};
-use super::claim::{SqliteClaimRequest, SqlitePoolTraits};
+use super::super::backend::{self, Backend, FinishOutcome, NotOpened, Opened};
+#[cfg(feature = "metrics")]
+use super::super::session::TableSample;
+use super::super::session::{BodyWrites, CommitError, NewRecord, Purgeable, Session as _, Written};
+use super::claim::{Savepoint, SqliteClaimRequest, SqliteHeldClaim, SqlitePoolTraits};
+use super::enter::{enter_borrowed, is_running};
+use super::pool_file::PoolFile;
 use super::running::RunningKey;
-use super::{enter, error, look_as_writer, look_at_file, sql};
+#[cfg(feature = "metrics")]
+use super::sample;
+use super::{error, file, look, look_as_writer, look_at_file, messages, pool_traits, sql};
 use crate::decision::{Lock, Lookup};
-use crate::values::error::{DatabaseError, Error, SchemaFault};
+use crate::values::error::{DatabaseError, Error};
 
 impl Backend for Sqlite {
     fn is_irreplaceable(pool_traits: &SqlitePoolTraits) -> bool {
@@ -25,32 +31,7 @@ impl Backend for Sqlite {
     type Approach = Option<RunningKey>;
 
     fn pool_traits(pool: &Pool<Self>) -> Result<SqlitePoolTraits, Error> {
-        let options = pool.connect_options();
-        let name = options.get_filename();
-        // Only a URL shows the mode, and not every file's name can be part of one (sqlx panics).
-        let url = SqliteConnectOptions::clone(&options)
-            .filename("any")
-            .to_url_lossy();
-        let says = |key: &str, value: &str| url.query_pairs().any(|(k, v)| k == key && v == value);
-        let private = is_private_memory(&name.to_string_lossy());
-        if !private && !says("mode", "memory") {
-            return Ok(SqlitePoolTraits::default());
-        }
-        if !private && says("cache", "shared") {
-            return Ok(SqlitePoolTraits {
-                shared_memory: Some(name.to_string_lossy().into_owned()),
-                ends_with_connections: true,
-            });
-        }
-        let connections = pool.options().get_max_connections();
-        if connections > 1 {
-            Err(SchemaFault::MemoryPool { connections }.into())
-        } else {
-            Ok(SqlitePoolTraits {
-                shared_memory: None,
-                ends_with_connections: true,
-            })
-        }
+        pool_traits::of(pool)
     }
 
     async fn look_up_before_begin(
@@ -58,22 +39,42 @@ impl Backend for Sqlite {
         request: &SqliteClaimRequest,
         approach: &mut Self::Approach,
     ) -> Result<Option<Lookup>, Error> {
-        let (found, file) = look_at_file(conn, request).await?;
-        let mut lookup = found.lookup;
-        (lookup.lock, *approach) = enter(conn, request, file.as_ref()).await?;
+        let Some(file) = named_file(conn, request).await? else {
+            let (found, path) = Box::pin(look_at_file(conn, request)).await?;
+            let mut lookup = found.lookup;
+            (lookup.lock, *approach) = enter_borrowed(conn, request, path.as_ref()).await?;
+            return Ok(Some(lookup));
+        };
+        let probed = messages::probe(conn, request, file).await?;
+        let (lock, running) = enter_borrowed(conn, request, file.known_path()).await?;
+        *approach = running;
+        let mut lookup = match probed {
+            // The claim looks again.
+            None if lock == Lock::Granted => return Ok(None),
+            None => Box::pin(look(conn, request)).await?.lookup,
+            Some(lookup) => lookup,
+        };
+        lookup.lock = lock;
         Ok(Some(lookup))
+    }
+
+    async fn look_for_waiters(
+        conn: &mut SqliteConnection,
+        request: &SqliteClaimRequest,
+    ) -> Result<Lookup, Error> {
+        let (found, path) = look_at_file(conn, request).await?;
+        let mut lookup = found.lookup;
+        if is_running(request, path.as_ref()) {
+            lookup.lock = Lock::Refused;
+        }
+        Ok(lookup)
     }
 
     async fn open<'c>(
         conn: &'c mut SqliteConnection,
         request: &SqliteClaimRequest,
     ) -> Result<Opened<'c, Self>, Error> {
-        // Not IMMEDIATE, which takes the write lock of every attached file as well: then nobody could tell
-        // which of them was written.
-        let mut tx = conn
-            .begin_with(sql::BEGIN)
-            .await
-            .map_err(error::begin_error)?;
+        let mut tx = begin(conn).await?;
         let found = look_as_writer(&mut tx, request).await.map(|mut found| {
             found.lookup.lock = Lock::Granted;
             found
@@ -87,7 +88,14 @@ impl Backend for Sqlite {
         running: Self::Approach,
         _: bool,
     ) -> Result<Opened<'c, Self>, NotOpened<Self::Approach>> {
-        let (tx, found) = Self::open(conn, request).await?;
+        let (tx, found) = match named_file(conn, request).await? {
+            None => Box::pin(Self::open(conn, request)).await?,
+            Some(file) => {
+                let mut tx = begin(conn).await?;
+                let found = Box::pin(messages::claim(&mut tx, request, file)).await;
+                (tx, found)
+            }
+        };
         let found = found.map(|mut found| {
             found.claim.dialect.running = running;
             found
@@ -152,6 +160,26 @@ impl Backend for Sqlite {
         Ok(())
     }
 
+    async fn finish<'c>(
+        mut tx: Transaction<'c, Self>,
+        claim: &SqliteHeldClaim,
+        record: &NewRecord<'_>,
+        body_writes: BodyWrites,
+    ) -> FinishOutcome<'c, Self> {
+        if let Savepoint::OfAttempt = claim.dialect.savepoint {
+            return Box::pin(backend::finish(tx, claim, record, body_writes)).await;
+        }
+        match Box::pin(messages::record(&mut tx, claim, record, body_writes)).await {
+            Ok(Written::Done) => match Self::end(&mut tx).await {
+                Ok(()) => FinishOutcome::Committed,
+                Err(CommitError::RolledBack(error)) => FinishOutcome::Refused(tx, error),
+                Err(error) => FinishOutcome::Failed(error),
+            },
+            Ok(Written::Conflict) => FinishOutcome::Conflict(tx),
+            Err(error) => FinishOutcome::Refused(tx, error),
+        }
+    }
+
     async fn end(tx: &mut Transaction<'_, Self>) -> Result<(), CommitError> {
         // The driver's busy handler waits for readers (rollback journal). Only the driver's COMMIT keeps its
         // count of transactions right wherever this future is dropped.
@@ -183,6 +211,15 @@ impl Backend for Sqlite {
         }
     }
 
+    #[cfg(feature = "metrics")]
+    async fn sample(
+        conn: &mut SqliteConnection,
+        table: &str,
+        unknown_for: i64,
+    ) -> Result<TableSample, Error> {
+        sample::sample(conn, table, unknown_for).await
+    }
+
     fn is_momentary(error: &Error) -> bool {
         matches!(error, Error::Busy(error) if error.code().is_some_and(|code| error::is_shared_cache_lock(&code)))
     }
@@ -192,11 +229,31 @@ impl Backend for Sqlite {
     }
 }
 
-/// Returns whether each connection reads the name as a database of its own (sqlite.org/inmemorydb.html,
-/// sqlite.org/uri.html). A URI that shares a database in memory by name is refused with the rest: sqlx's own
-/// `sqlite::memory:` is shared.
-fn is_private_memory(name: &str) -> bool {
-    let uri = name.strip_prefix("file:");
-    let in_memory = |uri: &str| uri.starts_with(":memory:") || uri.contains("mode=memory");
-    name.is_empty() || name == ":memory:" || uri.is_some_and(in_memory)
+/// Begins the library's own unit of work. Not IMMEDIATE, which takes the write lock of every attached file as well:
+/// then nobody could tell which of them was written.
+async fn begin(conn: &mut SqliteConnection) -> Result<Transaction<'_, Sqlite>, Error> {
+    conn.begin_with(sql::BEGIN)
+        .await
+        .map_err(error::begin_error)
+}
+
+/// Returns the file of the request's pool with its path, which the first call asks for. Returns `None` for a
+/// connection of the caller's, for a database that has no file, and for a table in an attached one.
+async fn named_file<'r>(
+    conn: &mut SqliteConnection,
+    request: &'r SqliteClaimRequest,
+) -> Result<Option<&'r PoolFile>, Error> {
+    let Some(pool_file) = request.pool_traits.file.as_deref() else {
+        return Ok(None);
+    };
+    if !sql::is_main(&request.table) {
+        return Ok(None);
+    }
+    if pool_file.known_path().is_none() {
+        match Box::pin(file(conn, &request.table)).await? {
+            None => return Ok(None),
+            Some(path) => pool_file.learn(path),
+        };
+    }
+    Ok(Some(pool_file))
 }

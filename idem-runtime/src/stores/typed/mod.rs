@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::values::error::{Field, Invalid, Reason};
 use crate::values::key::Namespace;
-use crate::values::policy::{DEFAULT_REQUEST_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION};
+use crate::values::policy::{
+    DEFAULT_REQUEST_LIMIT, DEFAULT_RESULT_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION,
+};
 use crate::values::spec::{DEFAULT_TABLE, is_table};
 
 /// A store whose requests and results are JSON values.
@@ -51,6 +53,7 @@ pub struct Store<Req, Res> {
     pub(super) expiry: Expiry,
     pub(super) record_request: bool,
     pub(super) request_limit: usize,
+    pub(super) result_limit: usize,
     types: PhantomData<fn(Req) -> Res>,
 }
 
@@ -70,6 +73,7 @@ impl<Req, Res> Store<Req, Res> {
             expiry: Expiry::Replay,
             record_request: false,
             request_limit: DEFAULT_REQUEST_LIMIT,
+            result_limit: DEFAULT_RESULT_LIMIT,
             types: PhantomData,
         }
     }
@@ -124,6 +128,15 @@ impl<Req, Res> Store<Req, Res> {
         self
     }
 
+    /// Sets the longest result or failure that is recorded, in bytes of JSON; [`DEFAULT_RESULT_LIMIT`] by default.
+    /// For a longer one, the store writes nothing and returns
+    /// [`Error::TooLargeToRecord`](crate::Error::TooLargeToRecord).
+    #[must_use]
+    pub fn result_limit(mut self, bytes: usize) -> Self {
+        self.result_limit = bytes;
+        self
+    }
+
     /// Reads a record past its retention as absent.
     #[must_use]
     pub fn strict_expiry(mut self) -> Self {
@@ -144,6 +157,7 @@ impl<Req, Res> Store<Req, Res> {
             expiry: self.expiry,
             record_request: self.record_request,
             request_limit: self.request_limit,
+            result_limit: self.result_limit,
             types: PhantomData,
         }
     }

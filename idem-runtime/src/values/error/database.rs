@@ -24,7 +24,9 @@ impl DatabaseError {
     /// violated constraint. It never contains the server's message, and is safe for messages and
     /// logs.
     pub fn cause(&self) -> Cow<'static, str> {
-        use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
+        use sqlx::Error::{
+            Database, Encode, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed,
+        };
         match &self.0 {
             PoolTimedOut => "no connection of the pool became free in time".into(),
             PoolClosed => "the pool is closed".into(),
@@ -37,6 +39,11 @@ impl DatabaseError {
                 (Some(code), None) => format!("code {code}").into(),
                 (None, _) => "the database reported no code".into(),
             },
+            #[cfg(feature = "mysql")]
+            Encode(error) if let Some(too_long) = error.downcast_ref::<MessageTooLong>() => {
+                too_long.to_string().into()
+            }
+            Encode(_) => "the driver could not encode a value".into(),
             _ => "the driver reported an error".into(),
         }
     }
@@ -45,6 +52,19 @@ impl DatabaseError {
     pub fn as_sqlx(&self) -> &sqlx::Error {
         &self.0
     }
+}
+
+/// A statement that is longer than its server reads. It was not sent.
+#[cfg(feature = "mysql")]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a statement of {bytes} bytes is over the server's {setting} of {limit}: record less, or raise {setting}"
+)]
+pub(crate) struct MessageTooLong {
+    pub(crate) bytes: usize,
+    pub(crate) limit: i64,
+    /// The name of the server's setting.
+    pub(crate) setting: &'static str,
 }
 
 /// Returns the name of the violated constraint, if the server names one and it is a plain identifier.

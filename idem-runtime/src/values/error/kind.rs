@@ -51,6 +51,7 @@ impl Error {
             | Self::RecordInvisible
             | Self::RecordNotWritten
             | Self::NotStorable { .. }
+            | Self::TooLargeToRecord { .. }
             | Self::Schema(_)
             | Self::LeaseInTransaction => ErrorKind::Misuse,
             Self::LeaseLost

@@ -59,6 +59,7 @@ impl Error {
             Self::Database(_) => "Database",
             Self::IncompatibleState { .. } => "IncompatibleState",
             Self::NotStorable { .. } => "NotStorable",
+            Self::TooLargeToRecord { .. } => "TooLargeToRecord",
             Self::UnknownState { .. } => "UnknownState",
             Self::Schema(_) => "Schema",
         }

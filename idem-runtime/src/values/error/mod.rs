@@ -19,6 +19,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 pub use self::database::DatabaseError;
+#[cfg(feature = "mysql")]
+pub(crate) use self::database::MessageTooLong;
 pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::kind::ErrorKind;
@@ -319,6 +321,26 @@ pub enum Error {
         reason: &'static str,
         /// The reason with the message of the encoder or the decoder, which may quote the value.
         message: String,
+    },
+
+    /// A result or a permanent failure is longer than the operation records: `result_limit` of the attribute,
+    /// 1 MiB by default. A retry has the same end, until less is returned or the limit is raised.
+    ///
+    /// In atomic mode everything was rolled back before COMMIT, and a retry runs the body again. In lease mode
+    /// the effect has happened and cannot be rolled back: the outcome is unknown, and no retry runs the body. On
+    /// the plain store, nothing was written: roll the transaction back, or settle the lease otherwise.
+    #[error(
+        "the {what} of operation `{operation}` has {size} bytes of JSON, over the limit of {limit}; nothing was recorded: the transaction was rolled back, or, in lease mode, the effect has happened and the outcome is unknown; record less (an id in place of the whole), or raise `result_limit`"
+    )]
+    TooLargeToRecord {
+        /// The operation called.
+        operation: String,
+        /// `result` or `failure`.
+        what: &'static str,
+        /// The bytes of its JSON.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
     },
 
     /// A record holds a code that this build does not know. It is never treated as an absent record.

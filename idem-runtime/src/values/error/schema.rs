@@ -189,6 +189,17 @@ pub enum SchemaFinding {
         table: String,
     },
 
+    /// The function of the migration that raises a record is not used (PostgreSQL). Everything works without it;
+    /// but a retry that comes to a process that has not seen its key takes a second round trip.
+    FunctionUnused {
+        /// The function, with its schema.
+        function: String,
+        /// Why it is not used.
+        reason: &'static str,
+        /// What to do about it.
+        fix: String,
+    },
+
     /// A trigger runs after writes to the table of the records, or before a whole statement
     /// (PostgreSQL). It cannot change the record that is being inserted, so it is not refused. If it deletes
     /// or changes records afterwards, their keys count as unused, and a retry repeats the effect.
@@ -216,6 +227,14 @@ impl std::fmt::Display for SchemaFinding {
             Self::RowSecurity { table } => write!(
                 f,
                 "row security on table `{table}` applies to this account: calls with the key of a hidden record fail; ALTER TABLE {table} DISABLE ROW LEVEL SECURITY, or give the account BYPASSRLS"
+            ),
+            Self::FunctionUnused {
+                function,
+                reason,
+                fix,
+            } => write!(
+                f,
+                "function `{function}` {reason}: a retry in a process that has not seen its key takes a second round trip; {fix}"
             ),
             Self::Trigger {
                 table,

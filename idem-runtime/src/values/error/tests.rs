@@ -133,6 +133,12 @@ fn every_error() -> Vec<Error> {
             reason: "reason",
             message: text(),
         },
+        Error::TooLargeToRecord {
+            operation: text(),
+            what: "result",
+            size: 2,
+            limit: 1,
+        },
         Error::UnknownState {
             what: "status",
             value: 9,

@@ -57,6 +57,7 @@ pub(super) struct Object {
 pub(super) struct OpenMember {
     /// The lengths of `out`, `names` and `members` before this member.
     before: Object,
+    head: u64,
     name: MemberName,
     text: usize,
     value: usize,
@@ -66,7 +67,8 @@ impl Writer {
     /// Creates a writer with capacity for a typical request.
     pub(super) fn new() -> Self {
         Self {
-            out: Vec::with_capacity(1024),
+            // An object is sorted by a copy behind itself.
+            out: Vec::with_capacity(2048),
             names: String::new(),
             members: Vec::with_capacity(16),
             none: false,
@@ -102,10 +104,10 @@ impl Writer {
             ..self.ends()
         };
         let text = self.separate(object);
-        escape(&mut self.out, &self.names[start..]);
-        self.out.push(b':');
+        let head = write_name(&mut self.out, &self.names[start..]);
         OpenMember {
             before,
+            head,
             name: MemberName::Kept(start, self.names.len()),
             text,
             value: self.out.len(),
@@ -117,10 +119,10 @@ impl Writer {
         self.none = false;
         let before = self.ends();
         let text = self.separate(object);
-        escape(&mut self.out, name);
-        self.out.push(b':');
+        let head = write_name(&mut self.out, name);
         OpenMember {
             before,
+            head,
             name: MemberName::Field(name),
             text,
             value: self.out.len(),
@@ -130,7 +132,7 @@ impl Writer {
     /// Ends a member whose value has been written.
     pub(super) fn keep(&mut self, member: &OpenMember) {
         self.members.push(Member {
-            head: head(member.name.of(&self.names)),
+            head: member.head,
             name: member.name,
             text: (member.text, self.out.len()),
         });
@@ -176,8 +178,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Sorts the members of an object by name. Returns `false` if they were strictly ascending
-    /// already: then no two names are equal.
+    /// Sorts the members of an object by name. Returns whether two names may be equal: not if they
+    /// were strictly ascending already, nor if all differ in their first bytes.
     pub(super) fn sort(&mut self, object: &Object) -> bool {
         let Self {
             out,
@@ -186,12 +188,17 @@ impl Writer {
             ..
         } = self;
         let members = &mut members[object.member..];
-        if members.is_sorted_by(|a, b| a.cmp(b, names).is_lt()) {
+        if members.is_sorted_by(|a, b| a.is_before(b, names)) {
             return false;
         }
-        members.sort_unstable_by(|a, b| a.cmp(b, names));
+        // Most names differ in their first bytes, which are quick to compare.
+        members.sort_unstable_by_key(|member| member.head);
+        let alike = members.windows(2).any(|pair| pair[0].head == pair[1].head);
+        if alike {
+            members.sort_unstable_by(|a, b| a.cmp(b, names));
+        }
         line_up(out, object.text, members);
-        true
+        alike
     }
 
     /// Writes a comma unless the member is the first. Returns the position where the member begins.
@@ -222,8 +229,15 @@ impl MemberName {
 
 impl Member {
     fn cmp(&self, other: &Self, names: &str) -> Ordering {
-        let heads = self.head.cmp(&other.head);
-        heads.then_with(|| self.name.of(names).cmp(other.name.of(names)))
+        if self.head == other.head {
+            self.name.of(names).cmp(other.name.of(names))
+        } else {
+            self.head.cmp(&other.head)
+        }
+    }
+
+    fn is_before(&self, other: &Self, names: &str) -> bool {
+        self.head < other.head || self.cmp(other, names).is_lt()
     }
 }
 
@@ -240,10 +254,25 @@ fn is_option(mut name: &str) -> bool {
     name.starts_with(option)
 }
 
-/// Returns the first eight bytes of a name as a number that compares as the bytes do. A shorter
-/// name is padded with zeros: it sorts before the names that it begins.
-fn head(name: &str) -> u64 {
-    plain::word(name.as_bytes()).swap_bytes()
+/// Writes a member's name and its colon. Returns the first eight bytes of the name as a number that
+/// compares as the bytes do. A shorter name is padded with zeros: it sorts before the names that it
+/// begins.
+fn write_name(out: &mut Vec<u8>, name: &str) -> u64 {
+    let word = plain::word(name.as_bytes());
+    let length = name.len();
+    if length <= plain::WORD && plain::is_plain(word, length) {
+        // Most names are one word: it is written whole, and what is behind the name cut off.
+        let mut text = [b'"'; plain::WORD + 3];
+        text[1..=plain::WORD].copy_from_slice(&word.to_le_bytes());
+        text[1 + length] = b'"';
+        text[2 + length] = b':';
+        out.extend_from_slice(&text);
+        out.truncate(out.len() - (plain::WORD - length));
+    } else {
+        escape(out, name);
+        out.push(b':');
+    }
+    word.swap_bytes()
 }
 
 /// Sorts the text of the object that begins at `start` into the order of its members.

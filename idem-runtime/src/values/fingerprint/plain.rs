@@ -1,7 +1,7 @@
 //! The search for the first byte of a string that JSON must escape, eight bytes at a time.
 
 /// Bytes per word; also bits per byte.
-const WORD: usize = 8;
+pub(super) const WORD: usize = 8;
 
 /// Returns the number of bytes before the first quote, backslash or control character.
 pub(super) fn len(bytes: &[u8]) -> usize {
@@ -29,6 +29,12 @@ pub(super) fn len(bytes: &[u8]) -> usize {
     first(marks(word(tail)) | 1 << (tail.len() * WORD))
 }
 
+/// Returns whether a text of at most eight bytes has nothing to escape. `word` is the text, as
+/// [`word`] returns it: the zero behind a shorter one is marked.
+pub(super) fn is_plain(word: u64, length: usize) -> bool {
+    first(marks(word)) == length
+}
+
 /// Returns the first eight bytes as a little-endian number, padded with zeros.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.first_chunk() {
@@ -39,8 +45,13 @@ pub(super) fn word(bytes: &[u8]) -> u64 {
         let high = u64::from(u32::from_le_bytes(*high)) << ((bytes.len() - 4) * 8);
         return u64::from(u32::from_le_bytes(*low)) | high;
     }
-    let each = |word, &byte| word << 8 | u64::from(byte);
-    bytes.iter().rev().fold(0, each)
+    // Of three bytes or fewer, the first, the middle and the last are all.
+    let at = |index: usize| {
+        bytes
+            .get(index)
+            .map_or(0, |byte| u64::from(*byte) << (index * 8))
+    };
+    at(0) | at(bytes.len() / 2) | at(bytes.len().saturating_sub(1))
 }
 
 /// Returns the index of the first marked byte; 8 if none is marked.
@@ -63,7 +74,7 @@ fn marks(word: u64) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::len;
+    use super::{WORD, is_plain, len, word};
 
     fn slowly(bytes: &[u8]) -> usize {
         let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
@@ -78,6 +89,32 @@ mod tests {
                     let mut bytes = vec![b'a'; length];
                     bytes[at] = byte;
                     assert_eq!(len(&bytes), slowly(&bytes), "{bytes:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_has_each_of_its_bytes_in_its_place() {
+        let bytes = b"abcdefghij";
+        for length in 0..=bytes.len() {
+            let mut padded = [0; WORD];
+            let taken = length.min(WORD);
+            padded[..taken].copy_from_slice(&bytes[..taken]);
+            assert_eq!(word(&bytes[..length]).to_le_bytes(), padded);
+        }
+    }
+
+    #[test]
+    fn a_short_text_is_plain_if_no_byte_of_it_is_escaped() {
+        for length in 0..=WORD {
+            assert!(is_plain(word(&vec![b'a'; length]), length), "{length}");
+            for at in 0..length {
+                for byte in 0..=u8::MAX {
+                    let mut bytes = vec![b'a'; length];
+                    bytes[at] = byte;
+                    let plain = slowly(&bytes) == length;
+                    assert_eq!(is_plain(word(&bytes), length), plain, "{bytes:?}");
                 }
             }
         }

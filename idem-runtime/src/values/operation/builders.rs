@@ -34,6 +34,18 @@ macro_rules! builders {
                 self
             }
 
+            /// Sets the largest result or failure that is recorded, in bytes of JSON;
+            /// [`DEFAULT_RESULT_LIMIT`](crate::values::policy::DEFAULT_RESULT_LIMIT) by default. A call with a larger
+            /// one returns [`Error::TooLargeToRecord`](crate::Error::TooLargeToRecord).
+            ///
+            /// # Panics
+            /// Panics if the limit is zero.
+            #[must_use]
+            pub const fn result_limit(mut self, bytes: usize) -> Self {
+                self.spec = self.spec.result_limit(bytes);
+                self
+            }
+
             /// Compares no requests: only the key decides.
             #[must_use]
             pub const fn without_fingerprint(mut self) -> Self {

@@ -14,16 +14,50 @@ use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{canonical_json, with_plain_integers, without_order};
 use crate::values::record::{CODEC_JSON, Record};
 
-/// Encodes a result or a failure for the record and checks that it decodes to an equal value.
-/// Returns the bytes and the decoded value. Every caller gets the decoded value, including the
-/// first.
-pub(crate) fn encode<T>(operation: &str, value: &T) -> Result<(Vec<u8>, T), Error>
+/// The kind of a payload, as [`Error::TooLargeToRecord`] names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PayloadKind {
+    Result,
+    Failure,
+}
+
+/// Encodes a result or a failure of at most this many bytes for the record, and checks that it decodes
+/// to an equal value. Returns the bytes and the decoded value. Every caller gets the decoded value,
+/// including the first.
+pub(crate) fn encode<T>(
+    limit: usize,
+    kind: PayloadKind,
+    operation: &str,
+    value: &T,
+) -> Result<(Vec<u8>, T), Error>
 where
     T: Serialize + DeserializeOwned,
 {
     let bytes = write(value, operation)?;
+    check_size(limit, kind, operation, &bytes)?;
     let back = check_round_trip(operation, &bytes, decode::<T>, write::<T>)?;
     Ok((bytes, back))
+}
+
+/// Returns [`Error::TooLargeToRecord`] for a payload over the limit.
+pub(crate) fn check_size(
+    limit: usize,
+    kind: PayloadKind,
+    operation: &str,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    if bytes.len() <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLargeToRecord {
+        operation: operation.to_owned(),
+        what: match kind {
+            PayloadKind::Result => "result",
+            PayloadKind::Failure => "failure",
+        },
+        size: bytes.len(),
+        limit,
+    })
 }
 
 /// Encodes a value without checking that it decodes; see [`check_round_trip`].
@@ -200,7 +234,7 @@ mod tests {
         fn a_number_comes_back_to_the_last_bit(bits: u64, small: u32) {
             let (number, small) = (f64::from_bits(bits), f32::from_bits(small));
             prop_assume!(number.is_finite() && small.is_finite());
-            let (bytes, _) = encode("t", &(number, small)).unwrap();
+            let (bytes, _) = encode(usize::MAX, PayloadKind::Result, "t", &(number, small)).unwrap();
             let (read, read_small): (f64, f32) = decode("t", &bytes).unwrap();
             prop_assert_eq!(read.to_bits(), bits);
             prop_assert_eq!(read_small.to_bits(), small.to_bits());
@@ -211,7 +245,7 @@ mod tests {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
             let failure = StoredFailure::new("Over", "m").with_data(serde_json::json!({ "limit": number }));
-            let read: StoredFailure = decode("t", &encode("t", &failure).unwrap().0).unwrap();
+            let read: StoredFailure = decode("t", &encode(usize::MAX, PayloadKind::Failure, "t", &failure).unwrap().0).unwrap();
             prop_assert_eq!(read.data["limit"].as_f64().map(f64::to_bits), Some(bits));
         }
     }

@@ -50,6 +50,10 @@ impl<T> Replayable<T> {
         }
     }
 
+    pub(crate) const fn recorded(value: T, recorded_at: Option<Timestamp>) -> Self {
+        Self { value, recorded_at }
+    }
+
     pub(crate) fn again(value: T, record: &Record) -> Self {
         Self {
             value,

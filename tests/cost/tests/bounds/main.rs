@@ -16,7 +16,25 @@ use self::table::{Table, Verdict};
 /// The variable that, set to `overwrite`, replaces the bounds instead of comparing with them.
 const BLESS: &str = "IDEM_COST";
 
-const BOUNDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt");
+/// With a recorder of metrics, the bounds are others.
+const BOUNDS: &str = if cfg!(feature = "metrics") {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/bounds_metrics.txt")
+} else {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt")
+};
+
+/// The last measurement without metrics, which that with metrics is compared with.
+const WITHOUT_METRICS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/without_metrics.txt");
+
+/// The stretches of a first run.
+const FIRST_RUN: [&str; 3] = [
+    "call_to_first_byte",
+    "first_byte_to_last",
+    "last_byte_to_return",
+];
+
+/// What metrics may add to the instructions of a first run, in hundredths.
+const METRICS: u64 = 3;
 
 #[test]
 fn a_call_costs_no_more_than_its_bound() {
@@ -27,6 +45,11 @@ fn a_call_costs_no_more_than_its_bound() {
     );
     let measured = measured::table();
     println!("{measured}");
+    if cfg!(feature = "metrics") {
+        expect_little_of_metrics(&measured);
+    } else {
+        fs::write(WITHOUT_METRICS, measured.to_string()).expect("the figures can be written");
+    }
     if env::var_os(BLESS).is_some_and(|value| value == "overwrite") {
         fs::write(BOUNDS, measured.to_string()).expect("the bounds can be written");
         return;
@@ -38,4 +61,26 @@ fn a_call_costs_no_more_than_its_bound() {
         println!("{line}");
     }
     assert!(verdict.faults.is_empty(), "\n{}", verdict.faults.join("\n"));
+}
+
+/// Compares with the measurement of the same call, built without metrics.
+#[track_caller]
+fn expect_little_of_metrics(measured: &Table) {
+    let without = fs::read_to_string(WITHOUT_METRICS)
+        .expect("the figures without metrics: run `cargo xtask cost`, which measures both");
+    let without: Table = without.parse().expect("the figures are a table");
+    let sum = |table: &Table| {
+        let costs = FIRST_RUN.map(|stretch| {
+            let mut rows = table.0.iter();
+            let row = rows.find(|(name, _)| name == stretch);
+            row.expect("a stretch of the first run").1.instructions
+        });
+        costs.iter().sum::<u64>()
+    };
+    let (with, without) = (sum(measured), sum(&without));
+    println!("a first run: {without} instructions, with metrics {with}");
+    assert!(
+        with * 100 <= without * (100 + METRICS),
+        "metrics make a first run cost {with} instructions in place of {without}: more than {METRICS} % more"
+    );
 }

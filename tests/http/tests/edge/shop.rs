@@ -46,7 +46,7 @@ impl IntoResponse for OrderError {
     }
 }
 
-#[idempotent(namespace = "orders")]
+#[idempotent(namespace = "orders", result_limit = "4MiB")]
 async fn place_order(
     tx: &mut SqliteTransaction<'_>,
     key: &IdempotencyKey,

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use axum::body::Bytes;
 use futures_util::stream;
+use idem_axum::layer::DEFAULT_BODY_LIMIT;
 use reqwest::Body;
 
 use crate::relay::{Relay, refusal, scoped, send};
@@ -36,6 +37,16 @@ async fn a_response_of_exactly_the_limit_is_recorded() {
     let first = send(relay.post("large", "a")).await;
     assert_eq!((first.0, first.2.len()), (200, 2000));
     assert_eq!(send(relay.post("large", "a")).await, first);
+    assert_eq!(relay.runs(), 1);
+}
+
+/// Its record is longer than the limit of a handler's result.
+#[tokio::test]
+async fn a_response_of_the_default_limit_is_recorded() {
+    let relay = Relay::open_with(scoped).await;
+    let first = send(relay.post("largest", "a")).await;
+    assert_eq!((first.0, first.2.len()), (200, DEFAULT_BODY_LIMIT));
+    assert_eq!(send(relay.post("largest", "a")).await, first);
     assert_eq!(relay.runs(), 1);
 }
 

@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, any};
 use futures_util::stream::{self, StreamExt as _};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use idem_axum::layer::{IdempotencyLayer, Unscoped};
+use idem_axum::layer::{DEFAULT_BODY_LIMIT, IdempotencyLayer, Unscoped};
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{LeasedOperation, Operation, Scope, schema};
 use idem_tests::gate::{self, GatePoint};
@@ -52,6 +52,7 @@ async fn serve(runs: Arc<AtomicU32>, how: String, headers: HeaderMap, body: Byte
             .into_response(),
         "bytes" => vec![0_u8, 255, 254, 10].into_response(),
         "large" => "x".repeat(2000).into_response(),
+        "largest" => "x".repeat(DEFAULT_BODY_LIMIT).into_response(),
         "stream" => pieces(["x".repeat(1000), "y".repeat(1000)]),
         "short" => pieces(["one", "two"]),
         "nothing" => pieces([""; 0]),

@@ -261,7 +261,8 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         self.with(|options| options.request_limit = bytes)
     }
 
-    /// Sets the limit of a recorded response's body, in bytes.
+    /// Sets the limit of a recorded response's body, in bytes. It takes the place of the operation's
+    /// `result_limit`, which does not apply.
     #[must_use]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.with(|options| options.response_limit = bytes)

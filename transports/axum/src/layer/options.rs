@@ -58,7 +58,8 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
     pub(super) fn new(pool: Pool<DB>, operation: LeasedOperation, scope: Arc<ScopeOf>) -> Self {
         Self {
             pool,
-            operation,
+            // The layer's own limit is that of a response's body, before it is encoded.
+            operation: operation.result_limit(usize::MAX),
             scope,
             may_replay: None,
             methods: HashSet::from([Method::POST, Method::PATCH]),

@@ -49,7 +49,10 @@ const REFUSALS: [Refusal; 11] = [
         &["recorded-failure"],
         "The earlier request with this Idempotency-Key failed for good.",
     ),
-    edge(&["internal"], "The server is at fault."),
+    edge(
+        &["internal", "result-too-large"],
+        "The server is at fault, or the result is too large to record.",
+    ),
     layer(
         &["response-not-storable"],
         "The request was served, and its response cannot be recorded.",

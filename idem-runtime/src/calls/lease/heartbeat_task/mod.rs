@@ -13,6 +13,7 @@ use super::ending::HeldLease;
 use super::heartbeats::{ActiveLease, Heartbeats};
 use crate::calls::kit::backoff::RESOLVE_WITHIN;
 use crate::calls::kit::pooled_conn::PooledConn;
+use crate::calls::telemetry::Meter;
 use crate::stores::CommitError;
 use crate::stores::lease::{Due, Extended, LeaseBackend, LeaseSession as _};
 use crate::values::error::Error;
@@ -38,6 +39,7 @@ pub(super) fn start<DB: LeaseBackend>(
     held_lease: &HeldLease<DB>,
     attempt: Attempt,
     requests: mpsc::UnboundedReceiver<HeartbeatRequest>,
+    meter: Meter,
 ) -> HeartbeatTask<DB> {
     let heartbeats = Arc::clone(&held_lease.heartbeats);
     let lease = held_lease.lease.duration();
@@ -46,6 +48,7 @@ pub(super) fn start<DB: LeaseBackend>(
         claim_request: held_lease.claim_request.on_connection(),
         lease: held_lease.lease,
         attempt: attempt.clone(),
+        meter,
     };
     heartbeats.leases().insert(attempt.id(), active.clone());
     let task = tokio::spawn(extend_until_lost(Arc::clone(&heartbeats), active, requests));
@@ -173,6 +176,10 @@ fn settle(
         return Ok(());
     };
     if extended.extended.contains(&attempt.id()) {
+        // Two of three heartbeats of this lease did not come in time.
+        if attempt.lease_state().until < *sent + lease / 3 {
+            active.meter.heartbeat_late();
+        }
         attempt.live(*sent, *sent + lease, *sent + jittered_by(lease / 3, factor));
         return Ok(());
     }

@@ -28,6 +28,7 @@ mod asked_for {
     use crate::values::key::{IdempotencyKey, Scope};
     use crate::values::policy::{Expiry, Lease, OnLapse};
     use crate::values::record::Timestamp;
+    use crate::values::spec::OperationSpec;
 
     const LEASE: Duration = Duration::from_mins(5);
 
@@ -55,7 +56,10 @@ mod asked_for {
         let mut conn = pool.acquire().await.expect("a connection");
         let claimed =
             leased::claim(&mut *conn, &claim_request.on_connection(), &lease_request).await;
-        let Ok(leased::LeaseAnswer::Claimed { attempt: number }) = claimed else {
+        let Ok(leased::LeaseAnswer::Claimed {
+            attempt: number, ..
+        }) = claimed
+        else {
             panic!("it is free: {claimed:?}");
         };
         let (heartbeat_requests, _) = mpsc::unbounded_channel();
@@ -71,6 +75,7 @@ mod asked_for {
             claim_request,
             lease,
             attempt,
+            meter: Meter::of(&OperationSpec::new("mail", "send")),
         }
     }
 

@@ -13,6 +13,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
     insert: "INSERT INTO",
     update: "UPDATE",
     key: "`key`",
+    status: "status",
     now: NOW,
     never: "9223372036854775807",
     microsecond: "",
@@ -70,7 +71,7 @@ pub(in super::super) fn held(table: &str, due: &[Due<'_>], lock: &str) -> String
     format!(
         "{SELECT} r.attempt_id FROM ({}) AS due STRAIGHT_JOIN {table} AS r ON {DUE} AND r.{} {lock}",
         each(due),
-        condition(Change::Extend, NOW),
+        condition("status", Change::Extend, NOW),
     )
 }
 
@@ -81,7 +82,7 @@ pub(in super::super) fn extend(table: &str, due: &[Due<'_>]) -> String {
          UPDATE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ ({}) AS due STRAIGHT_JOIN {table} AS r ON {DUE} AND r.{} \
          SET r.locked_until = {NOW} + due.lasts",
         each(due),
-        condition(Change::Extend, NOW),
+        condition("status", Change::Extend, NOW),
     )
 }
 
@@ -105,11 +106,16 @@ fn each(due: &[Due<'_>]) -> String {
     rows.join(" UNION ALL ")
 }
 
+/// Is true of every lease and every unknown outcome, and of no other record: a range of the index on this column.
+/// Beside it a plain comparison of the namespace would let the server read, and lock, every record of the
+/// namespace by the primary key; `IS TRUE` keeps it from that.
+const BY_LEASE: &str = "locked_until > 0";
+
 /// Changes lapsed leases of one operation as their policy says.
 pub(in super::super) fn lapse(overdue: &Overdue<'_>, now: Timestamp) -> String {
     let now = now.as_micros();
     format!(
-        "UPDATE {} SET {} WHERE namespace = {} AND operation = {} AND {} ORDER BY locked_until LIMIT {}",
+        "UPDATE {} SET {} WHERE (namespace = {}) IS TRUE AND operation = {} AND {} ORDER BY locked_until LIMIT {}",
         overdue.table,
         lapsed(
             &format!("{now} + {}", overdue.retention),
@@ -117,7 +123,7 @@ pub(in super::super) fn lapse(overdue: &Overdue<'_>, now: Timestamp) -> String {
         ),
         bytes(overdue.namespace.as_bytes()),
         bytes(overdue.operation.as_bytes()),
-        condition(Change::Lapse, &now.to_string()),
+        condition("status", Change::Lapse, &now.to_string()),
         overdue.limit,
     )
 }
@@ -133,7 +139,8 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
         )
     });
     format!(
-        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r WHERE r.namespace = {} AND r.status = {} {after} \
+        "{SELECT} r.scope, r.`key`, {RECORD} FROM {} AS r \
+         WHERE (r.namespace = {}) IS TRUE AND r.{BY_LEASE} AND r.status = {} {after} \
          ORDER BY r.locked_until, r.scope, r.`key` LIMIT {}",
         page.table,
         bytes(page.namespace.as_bytes()),
@@ -145,7 +152,7 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
 /// Counts a namespace's records of unknown outcome.
 pub(in super::super) fn count_unknown(table: &str, namespace: &str) -> String {
     format!(
-        "{SELECT} COUNT(*) AS found FROM {table} WHERE namespace = {} AND status = {} LIMIT 1",
+        "{SELECT} COUNT(*) AS found FROM {table} WHERE (namespace = {}) IS TRUE AND {BY_LEASE} AND status = {} LIMIT 1",
         bytes(namespace.as_bytes()),
         Status::Unknown.code(),
     )

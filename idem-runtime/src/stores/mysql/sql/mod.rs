@@ -7,14 +7,20 @@
 //! The text is the same for both servers: each runs the comments that are addressed to it (`/*M!`: MariaDB;
 //! `/*!80001`: MySQL from 8.0.1, skipped by MariaDB).
 
-use sha2::{Digest as _, Sha256};
-
+#[cfg(feature = "operate")]
+pub(super) mod doctor;
+pub(super) mod fused;
 mod lease;
+#[cfg(feature = "operate")]
+pub(super) mod operate;
+pub(super) mod record;
+#[cfg(feature = "metrics")]
+pub(super) mod sample;
 pub(super) mod verify;
 
 pub(super) use self::lease::{count_unknown, extend, held, lapse, unknown, update, upsert};
-use super::super::lease_sql::{purgeable, reclaimable};
-use super::super::session::{BodyWrites, NewRecord, Purgeable};
+use super::super::lease_sql::purgeable;
+use super::super::session::{NewRecord, Purgeable};
 use super::claim::MySqlClaimRequest;
 use crate::stores::fast_check;
 use crate::values::fingerprint::FINGERPRINT_VERSION;
@@ -34,9 +40,24 @@ pub(super) fn clock() -> String {
     format!("SELECT {NOW} AS now LIMIT 1")
 }
 
-/// The server and the database in which a table that is named without a database is looked for.
-const DATABASE_PATH: &str =
-    "concat_ws('/', @@hostname, @@port, @@socket, @@datadir, DATABASE()) AS database_path";
+/// The server, its kind, and the database in which a table that is named without a database is looked for.
+const LOCATION: &str =
+    "concat_ws('/' /*M! , 'MariaDB' */, @@hostname, @@port, @@socket, @@datadir, DATABASE())";
+
+/// The same in hexadecimal digits, which are the same text in any character set.
+fn database_path() -> String {
+    format!("hex({LOCATION})")
+}
+
+/// Returns the condition that this is where the session is.
+fn is_at(database_path: &str) -> String {
+    format!("{LOCATION} = x'{database_path}'")
+}
+
+/// Returns whether the server there has an INSERT that does not wait: MariaDB has.
+pub(super) fn inserts_at_once(database_path: &str) -> bool {
+    database_path.starts_with(&hex::lower(b"MariaDB/").to_ascii_uppercase())
+}
 
 /// The status of a placeholder, which no record has.
 pub(super) const PLACEHOLDER: i16 = 0;
@@ -45,7 +66,7 @@ pub(super) const PLACEHOLDER: i16 = 0;
 pub(super) const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 
 /// Is true if the server is read-only, also for an account that may write all the same.
-const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) AS read_only";
+const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'))";
 
 /// Is true if writes are held back until a COMMIT. MySQL cannot say, and is taken to hold them back.
 ///
@@ -53,7 +74,10 @@ const READ_ONLY: &str = "(CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')) 
 /// `DO` among several statements of one message, MariaDB (10.11) reports success, and runs the rest of the
 /// message, and everything after it, outside any transaction. A statement that reads a table or returns rows
 /// fails then, as it should.
-const OPEN: &str = "(1 /*M! AND (@@in_transaction OR NOT @@autocommit) */) AS open";
+const OPEN: &str = "(1 /*M! AND (@@in_transaction OR NOT @@autocommit) */)";
+
+/// Is true if COMMIT and ROLLBACK only end a transaction.
+const NO_CHAIN: &str = "(@@completion_type = 'NO_CHAIN')";
 
 /// The record's columns, and whether a placeholder is of this session.
 const RECORD: &str = "r.created_at, nullif(r.expires_at, 9223372036854775807) AS expires_at, r.locked_until, \
@@ -101,6 +125,9 @@ pub(super) const NOTHING: &str = "DO 0";
 /// (`ClaimRequest::savepoint`).
 pub(super) const CHECK_TRANSACTION: &str = "SAVEPOINT here_idem; RELEASE SAVEPOINT here_idem";
 
+/// How many statements [`CHECK_TRANSACTION`] has.
+pub(super) const CHECKS: usize = 2;
+
 /// The way in which a locking read asks not to wait.
 enum Wait {
     Shared,
@@ -121,21 +148,35 @@ impl Wait {
 }
 
 /// Looks the record up before any transaction, by a locking read that waits for no lock and sees committed data
-/// under any isolation level.
+/// under any isolation level. Returns no row if there is no record.
 ///
 /// It runs under READ COMMITTED: otherwise it would lock the gap if there is no record, and block other keys.
 /// The first statement fails inside a transaction. The last one ends the transaction that the read has begun if
 /// autocommit is off.
 pub(super) fn look_up_before_begin(request: &MySqlClaimRequest) -> String {
     format!(
-        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {}; {END}",
-        look_locking(request, Wait::Shared)
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+         SELECT {NOW} AS now, {READ_ONLY} AS read_only, NOT {NO_CHAIN} AS chains, {RECORD} FROM {} AS r WHERE {} \
+         LIMIT 1 {}; {END}",
+        request.table,
+        is_it("r.", &request.identity),
+        Wait::Shared.clause()
     )
+}
+
+/// Ends what a message that failed has begun, and then looks up as [`look_up_before_begin`] does.
+pub(super) fn end_and_look_up(request: &MySqlClaimRequest) -> String {
+    format!("{END}; {}", look_up_before_begin(request))
 }
 
 /// Looks the record up: waits for nobody and locks nothing.
 pub(super) fn look_up(request: &MySqlClaimRequest) -> String {
     look(request, "")
+}
+
+/// Fails outside a transaction, and then looks up as [`look_up`] does.
+pub(super) fn look_inside(request: &MySqlClaimRequest) -> String {
+    format!("{CHECK_TRANSACTION}; {}", look_up(request))
 }
 
 /// Looks up the newest record, and locks it against changes until the transaction ends.
@@ -161,22 +202,29 @@ fn look_locking(request: &MySqlClaimRequest, wait: Wait) -> String {
 /// Looks the record up. Returns always one row: the clock, and the record's columns or nulls.
 fn look(request: &MySqlClaimRequest, lock: &str) -> String {
     format!(
-        "SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, (@@completion_type <> 'NO_CHAIN') AS chains, {DATABASE_PATH}, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
+        "SELECT {NOW} AS now, {READ_ONLY} AS read_only, {OPEN} AS open, NOT {NO_CHAIN} AS chains, \
+         {} AS database_path, {RECORD} FROM (SELECT 1 AS n) AS one LEFT JOIN {} AS r ON {} \
          LIMIT 1 {lock}",
+        database_path(),
         request.table,
         is_it("r.", &request.identity)
     )
 }
 
 /// Inserts the placeholder, whose row lock is the claim, without waiting for another attempt's, and sets the
-/// savepoint before the body. MySQL knows no INSERT that does not wait.
+/// savepoint before the body.
 pub(super) fn claim(request: &MySqlClaimRequest) -> String {
+    format!("{}; {}", insert_placeholder(request), facts(&request.table))
+}
+
+/// Inserts the placeholder and sets the savepoint. MySQL knows no INSERT that does not wait.
+fn insert_placeholder(request: &MySqlClaimRequest) -> String {
     let identity = &request.identity;
     format!(
         "{}INSERT INTO {} (created_at, expires_at, session_id, attempt_id, attempt, status, \
          fingerprint_version, codec, namespace, scope, `key`, operation) \
          VALUES ({NOW}, {}, CONNECTION_ID(), {}, 1, 0, {FINGERPRINT_VERSION}, {CODEC_JSON}, {}, {}, {}, x''); \
-         SAVEPOINT {}; {}",
+         SAVEPOINT {}",
         at_once(),
         request.table,
         NEVER.as_micros(),
@@ -185,7 +233,6 @@ pub(super) fn claim(request: &MySqlClaimRequest) -> String {
         bytes(identity.scope().as_str().as_bytes()),
         bytes(identity.key().as_str().as_bytes()),
         request.savepoint_name(),
-        facts(&request.table)
     )
 }
 
@@ -193,8 +240,9 @@ pub(super) fn claim(request: &MySqlClaimRequest) -> String {
 /// table is. Sent after the savepoint, which may hide that the transaction is gone.
 pub(super) fn facts(table: &str) -> String {
     format!(
-        "{}; SELECT {NOW} AS now, {READ_ONLY}, {OPEN}, {DATABASE_PATH} LIMIT 1",
-        definition(table)
+        "{}; SELECT {NOW} AS now, {READ_ONLY} AS read_only, {OPEN} AS open, {} AS database_path LIMIT 1",
+        definition(table),
+        database_path()
     )
 }
 
@@ -203,56 +251,6 @@ pub(super) fn facts(table: &str) -> String {
 pub(super) fn definition(table: &str) -> String {
     format!(
         "/*M! SET STATEMENT sql_mode = 0, sql_quote_show_create = 1 FOR */ SHOW CREATE TABLE {table}"
-    )
-}
-
-/// Fails if the savepoint is gone. With `body_writes`, rolls back the writes since then.
-pub(super) fn release_savepoint(request: &MySqlClaimRequest, body_writes: BodyWrites) -> String {
-    let savepoint = request.savepoint_name();
-    let back = if body_writes == BodyWrites::Discard {
-        format!("ROLLBACK TO SAVEPOINT {savepoint}; ")
-    } else {
-        String::new()
-    };
-    format!("{back}RELEASE SAVEPOINT {savepoint}")
-}
-
-/// Writes the record in place of the placeholder or of the reclaimable record seen, and answers whether it now
-/// is there, whole. A trigger may change it, and a session that is not strict cuts values that are too long.
-pub(super) fn write(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> String {
-    let was = match record.replaces {
-        None => format!(
-            "status = {PLACEHOLDER} AND attempt_id = {}",
-            attempt(request)
-        ),
-        Some(replaced) => format!("attempt_id = x'{replaced}' AND {}", reclaimable(NOW)),
-    };
-    let status = record.status.code();
-    let this = is_it("", &request.identity);
-    let digest = |payload: Option<&[u8]>| match payload {
-        None => "NULL".to_owned(),
-        Some(payload) => format!("'{}'", hex::lower(&Sha256::digest(payload))),
-    };
-    let (operation, fingerprint) = (bytes(record.operation.as_bytes()), value(hash(record)));
-    format!(
-        "UPDATE {table} SET created_at = {NOW}, expires_at = {NOW} + {}, locked_until = NULL, session_id = NULL, \
-         attempt_id = {id}, attempt = {}, status = {status}, fingerprint_version = {FINGERPRINT_VERSION}, \
-         codec = {CODEC_JSON}, operation = {operation}, fingerprint = {fingerprint}, request = {}, result = {}, \
-         failure = {} WHERE {this} AND {was}; \
-         SELECT (attempt_id = {id}) AS ours, (attempt_id = {id} AND status = {status} \
-         AND operation = {operation} AND fingerprint <=> {fingerprint} AND sha2(request, 256) <=> {} \
-         AND sha2(result, 256) <=> {} AND sha2(failure, 256) <=> {}) AS whole \
-         FROM {table} WHERE {this} LIMIT 1",
-        record.retention,
-        record.attempt,
-        value(record.request),
-        value(record.result),
-        value(record.failure),
-        digest(record.request),
-        digest(record.result),
-        digest(record.failure),
-        table = request.table,
-        id = attempt(request),
     )
 }
 
@@ -352,4 +350,19 @@ fn value(payload: Option<&[u8]>) -> String {
 
 fn bytes(value: &[u8]) -> String {
     format!("x'{}'", hex::lower(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mariadb_is_asked_to_insert_before_a_look_up() {
+        let path = |text: &str| hex::lower(text.as_bytes()).to_ascii_uppercase();
+        assert!(inserts_at_once(&path("MariaDB/host/3306/socket/data/shop")));
+        assert!(!inserts_at_once(&path(
+            "host/3306/socket/data/MariaDB/shop"
+        )));
+        assert!(!inserts_at_once(""));
+    }
 }

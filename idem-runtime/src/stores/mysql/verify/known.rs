@@ -20,6 +20,24 @@ pub(super) fn remember(table: &str, definition: &str, database_path: &str) {
     }
 }
 
+/// The server and database in which a table was found fit, by the address and database that a pool connects to.
+static PATHS: Bounded<(u64, String), String> = Bounded::new();
+
+/// Returns where the table was found fit through a pool of this address.
+pub(in super::super) fn path(address: u64, table: &str) -> Option<String> {
+    let path = PATHS.find(|(of, name)| *of == address && name == table)?;
+    (!path.is_empty()).then_some(path)
+}
+
+pub(in super::super) fn remember_path(address: u64, table: &str, database_path: &str) {
+    PATHS.insert((address, table.to_owned()), database_path.to_owned());
+}
+
+/// Lets the table be verified before the next body.
+pub(in super::super) fn forget_path(address: u64, table: &str) {
+    remember_path(address, table, "");
+}
+
 /// Returns the definition in a row of `SHOW CREATE TABLE`; empty if the row is of no table.
 pub(in super::super) fn text(row: &MySqlRow) -> String {
     said(row, "Create Table")

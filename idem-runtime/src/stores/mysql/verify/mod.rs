@@ -6,16 +6,16 @@ mod known;
 use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 
-pub(super) use self::known::{database_path, is_known, text};
-use super::{error, rows, sql};
+pub(super) use self::known::{database_path, forget_path, is_known, path, remember_path, text};
+use super::{error, row, rows, sql};
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 
-/// Checks the table. `database_path` is where it was seen, if it was.
+/// Checks the table, and returns where it is. `database_path` is where it was seen, if it was.
 pub(super) async fn table(
     conn: &mut MySqlConnection,
     table: &str,
     database_path: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<String, Error> {
     let statement = match database_path {
         Some(_) => sql::definition(table),
         None => sql::facts(table),
@@ -25,6 +25,12 @@ pub(super) async fn table(
         .map_err(|error| error::table_error(error, table))?;
     let text = shown.first().map(text).unwrap_or_default();
     let asked = shown.last().map(known::database_path).unwrap_or_default();
+    if database_path.is_none()
+        && let Some(facts) = shown.last()
+    {
+        // A look-up that has found no record has not asked whether the server accepts writes.
+        row::clock(facts)?;
+    }
     let database_path = database_path.unwrap_or(&asked);
     let not_permanent = |found, fix| {
         let table = table.to_owned();
@@ -39,14 +45,14 @@ pub(super) async fn table(
     }
     // A lease's claim has not read the definition before, and checks it here each time.
     if is_known(table, &text, database_path) {
-        return Ok(());
+        return Ok(database_path.to_owned());
     }
     kind(conn, table).await?;
     columns::check(conn, table).await?;
     arbiter(conn, table).await?;
     triggers(conn, table).await?;
     known::remember(table, &text, database_path);
-    Ok(())
+    Ok(database_path.to_owned())
 }
 
 /// Checks that the table is an ordinary one of `InnoDB`: other engines lock no rows. It must not be

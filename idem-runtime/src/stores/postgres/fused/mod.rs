@@ -38,22 +38,31 @@
 //!
 //! # Where it steps aside
 //!
+//! - A record over 1 MiB: as text it would be there twice, and the server would keep several copies of it. It is
+//!   bound to the plain path's statement, which looks for the same claim and table in `idem.held`, and COMMIT
+//!   follows alone.
 //! - The caller's transaction or connection: there COMMIT, or the time of ROLLBACK, is not ours.
 //! - Isolation above READ COMMITTED: the snapshot would be older than the lock. This costs a round trip, since
 //!   only the server knows.
 //! - A pool that keeps no prepared statements, as behind a pooler.
 //! - A pool whose options say `idem.fused=off`; see [`is_on`].
 
-use std::future::poll_fn;
+mod raised;
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, Transaction};
 
 use super::super::backend::{FinishOutcome, Opened};
 use super::super::session::{BodyWrites, CommitError, NewRecord};
-use super::claim::{FusedFallback, NotFused, PgClaim, PgClaimRequest, PgFound, PgHeldClaim};
+use super::claim::{NotFused, PgClaim, PgClaimRequest, PgFound, PgHeldClaim};
+use super::sql::ROLLBACK;
 use super::sql::fused as sql;
-use super::{Own as _, error, read_lookup, verify};
+use super::sql::raised::Function;
+use super::{Own as _, error, read_lookup, remember, verify};
 use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
 use crate::values::record::Timestamp;
@@ -80,8 +89,25 @@ pub(super) async fn open<'c>(
     let text = sql::begin_and_claim(request, may_discard);
     match conn.begin_with(AssertSqlSafe(text)).await {
         Ok(tx) => Ok((tx, Ok(found_none(request)))),
-        Err(error) => Err(error::fused_fallback(error)),
+        Err(error) => Err(error::fused_fallback(error, |shown| {
+            raised::decode(shown, request)
+        })),
     }
+}
+
+/// Sends ROLLBACK after a first message that raised, and does not wait for the answer: nothing else is to be
+/// asked. The driver reads the answer before that of the connection's next statement.
+///
+/// The driver sends the text of a begin when the begin is first polled. Dropped after that, outside any
+/// transaction that the driver knows of, it undoes nothing.
+pub(super) async fn roll_back_unawaited(conn: &mut PgConnection) {
+    let mut begin = pin!(conn.begin_with(ROLLBACK));
+    poll_fn(|context| {
+        // A lost connection reports itself again at its next use.
+        let _ = begin.as_mut().poll(context);
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// Returns the finding of a first message that raised nothing: no record, and the lock is granted.
@@ -105,12 +131,11 @@ fn found_none(request: &PgClaimRequest) -> PgFound {
 }
 
 /// Rolls back and looks up in one message, after a first message that raised because of a record or a lock.
-/// Returns `None` if the record has gone since, or the server refuses the look-up: then the plain path reports
-/// why.
+/// Returns `None` if there is no record and nobody holds the lock, or the server refuses the look-up: then the
+/// plain path claims, or reports why.
 pub(super) async fn look(
     conn: &mut PgConnection,
     request: &PgClaimRequest,
-    fallback: FusedFallback,
 ) -> Result<Option<Lookup>, Error> {
     let text = sql::roll_back_and_look(request);
     let row = match conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(text))).await {
@@ -120,12 +145,24 @@ pub(super) async fn look(
     let (found, _) = read_lookup(&row, request)?;
     let mut lookup = found.lookup;
     if lookup.record.is_none() {
-        if fallback != FusedFallback::InFlight {
+        let busy: Option<bool> = row.try_get("busy").map_err(error::map_error)?;
+        if busy != Some(true) {
             return Ok(None);
         }
         lookup.lock = Lock::Refused;
+        remember(request);
     }
     Ok(Some(lookup))
+}
+
+/// The bytes of a record's payloads that are sent as text at most: 1 MiB.
+const TEXT_MAX: usize = 1024 * 1024;
+
+/// Returns whether a record is short enough to be part of a message's text.
+pub(super) fn fits(record: &NewRecord<'_>) -> bool {
+    let payloads = [record.request, record.result, record.failure];
+    let lengths = payloads.into_iter().flatten().map(<[u8]>::len);
+    lengths.sum::<usize>() <= TEXT_MAX
 }
 
 /// Records and commits in one message.
@@ -210,8 +247,9 @@ pub(super) async fn prepare(conn: &mut PgConnection, table: &str) -> Result<(), 
         known => known.map_err(error::map_error)?,
     };
     let table_oid: i64 = known.try_get(0).map_err(error::map_error)?;
+    let function: Option<&str> = known.try_get(2).map_err(error::map_error)?;
     let known: &str = known.try_get(1).map_err(error::map_error)?;
-    let text = sql::prepare(table, known);
+    let text = sql::prepare(table, known, function.and_then(Function::read).as_ref());
     match conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await {
         Err(error) if error::raised(&error).is_none() => return Err(error::map_error(error)),
         _ => {}

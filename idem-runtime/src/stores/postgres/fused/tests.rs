@@ -5,7 +5,7 @@ use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::record::Status;
 
-fn request(key: &str) -> PgClaimRequest {
+pub(super) fn request(key: &str) -> PgClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
     PgClaimRequest::new(
         "app.payments",
@@ -58,7 +58,7 @@ fn statements_of_other_texts_have_other_names_and_those_fit() {
     let (one, other) = (sql::Names::new("a"), sql::Names::new("b"));
     assert_ne!(one.look, other.look);
     // PostgreSQL cuts names at 63 bytes.
-    for (name, _) in one.statements("a") {
+    for (name, _) in one.statements("a", None) {
         assert!(
             name.len() <= 63
                 && name

@@ -9,7 +9,10 @@ use super::super::super::bounded::Bounded;
 use super::super::super::session::{BodyWrites, NewRecord};
 use super::super::claim::{PgClaimRequest, PgHeldClaim};
 use super::super::error::{self, IN_TRANSACTION};
-use super::{BEGIN_FUSED, BEGUN_NOW, lock_number, lookup_columns, roll_back_body, set_savepoint};
+use super::raised::{Function, KEY, callable, claim};
+use super::{
+    BEGIN_FUSED, BEGUN_NOW, BUSY, lock_number, lookup_columns, roll_back_body, set_savepoint,
+};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
 use crate::values::record::{CODEC_JSON, Status};
@@ -35,7 +38,8 @@ impl Names {
     }
 
     pub(in super::super) fn new(table: &str) -> Self {
-        let texts = [lock(table), claim(table), look_up(table), record(table)];
+        let claim = claim(table, None);
+        let texts = [lock(table), claim, look_up(table), record(table)];
         let hash = Sha256::digest(texts.join(";"));
         let name = |what| format!("idem_{what}_{}", hex::lower(&hash[..8]));
         Self {
@@ -49,18 +53,19 @@ impl Names {
     /// Returns the statements in the order in which they are prepared. A message that fails keeps the
     /// statements before the failure, so a connection that knows the lock's statement, the last one, knows all
     /// of them.
-    pub(in super::super) fn statements(&self, table: &str) -> [(&str, String); 4] {
+    pub(in super::super) fn statements(
+        &self,
+        table: &str,
+        function: Option<&Function>,
+    ) -> [(&str, String); 4] {
         [
             (&self.record, record(table)),
             (&self.look, look_up(table)),
-            (&self.claim, claim(table)),
+            (&self.claim, claim(table, function)),
             (&self.lock, lock(table)),
         ]
     }
 }
-
-const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
-     AND r.key = convert_from($3, 'UTF8')";
 
 /// Checks all that the fused path needs, asks for the lock, and lists the claim with the table's number in
 /// `idem.held`. `$1` is the lock's number, or null, and `$2` the claim. Raises by a setting that does not exist
@@ -80,19 +85,11 @@ fn lock(table: &str) -> String {
     )
 }
 
-/// Raises if the key has a record, and returns no row. `$1` to `$3` are the identity.
-fn claim(table: &str) -> String {
-    format!(
-        "(bytea, bytea, bytea) AS \
-         SELECT ('idem: the key has a record' || left(current_setting('idem.held'), 0))::bigint \
-         FROM {table} AS r WHERE {KEY}"
-    )
-}
-
-/// Looks the record up, as the plain path does.
+/// Looks the record up, as the plain path does. If there is none, it answers in `busy` whether another attempt
+/// holds the lock, whose number is `$4`: the claim may have met a look-up that only asks, as this one does.
 fn look_up(table: &str) -> String {
     format!(
-        "(bytea, bytea, bytea) AS SELECT {} LEFT JOIN {table} AS r ON {KEY}",
+        "(bytea, bytea, bytea, bigint) AS SELECT {BUSY} $4) END AS busy, {} LEFT JOIN {table} AS r ON {KEY}",
         lookup_columns(table),
     )
 }
@@ -139,12 +136,7 @@ pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: b
     // A call allocates once for it.
     let mut text = String::with_capacity(384 + 2 * identity_bytes);
     let _ = write!(text, "{BEGIN_FUSED}; EXECUTE {}(", names.lock);
-    match lock_number(request) {
-        Some(number) => {
-            let _ = write!(text, "{number}");
-        }
-        None => text.push_str("NULL"),
-    }
+    number(&mut text, lock_number(request));
     let _ = write!(
         text,
         ",'{}:{},'); EXECUTE {}(",
@@ -164,26 +156,35 @@ pub(in super::super) fn begin_and_claim(request: &PgClaimRequest, may_discard: b
 pub(in super::super) fn roll_back_and_look(request: &PgClaimRequest) -> String {
     let mut text = format!("ROLLBACK; EXECUTE {}(", Names::of(&request.table).look);
     identity(&mut text, request);
+    text.push(',');
+    number(&mut text, lock_number(request));
     text.push(')');
     text
 }
 
-/// Ends the transaction of a message that raised, and returns the table's number and the names of the prepared
-/// statements.
+/// Ends the transaction of a message that raised, and returns the table's number, the names of the prepared
+/// statements, and where the function is that raises a record.
 pub(in super::super) fn roll_back_and_list_prepared(table: &str) -> String {
     format!(
         "ROLLBACK; SELECT '{table}'::regclass::oid::bigint, \
-         ARRAY(SELECT name FROM pg_prepared_statements WHERE name LIKE 'idem%')::text"
+         ARRAY(SELECT name FROM pg_prepared_statements WHERE name LIKE 'idem%')::text, ({})",
+        callable(table),
     )
 }
 
-/// Prepares the statements that are not among the `known` ones.
-pub(in super::super) fn prepare(table: &str, known: &str) -> String {
+/// Prepares the statements that are not among the `known` ones, and the claim in any case: the function that it
+/// calls may be another one, or none.
+pub(in super::super) fn prepare(table: &str, known: &str, function: Option<&Function>) -> String {
     let mut text = String::new();
-    for (name, statement) in Names::of(table).statements(table) {
-        if !known.contains(name) {
-            let _ = write!(text, "PREPARE {name} {statement};");
+    let names = Names::of(table);
+    for (name, statement) in names.statements(table, function) {
+        let is_known = known.contains(name);
+        if is_known && name == names.claim {
+            let _ = write!(text, "DEALLOCATE {name};");
+        } else if is_known {
+            continue;
         }
+        let _ = write!(text, "PREPARE {name} {statement};");
     }
     text
 }
@@ -228,6 +229,15 @@ fn identity(text: &mut String, request: &PgClaimRequest) {
     bytes(text, Some(request.identity.scope().as_str().as_bytes()));
     text.push(',');
     bytes(text, Some(request.identity.key().as_str().as_bytes()));
+}
+
+fn number(text: &mut String, value: Option<i64>) {
+    match value {
+        Some(number) => {
+            let _ = write!(text, "{number}");
+        }
+        None => text.push_str("NULL"),
+    }
 }
 
 fn bytes(text: &mut String, value: Option<&[u8]>) {

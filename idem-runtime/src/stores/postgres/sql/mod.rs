@@ -2,15 +2,23 @@
 //!
 //! The clock's function is named with its schema: a `search_path` may put another one before it.
 
+#[cfg(feature = "operate")]
+pub(super) mod doctor;
 pub(super) mod fused;
 pub(super) mod lease;
+#[cfg(feature = "operate")]
+pub(super) mod operate;
 pub(super) mod purge;
+pub(super) mod raised;
+#[cfg(feature = "metrics")]
+pub(super) mod sample;
 pub(super) mod verify;
 
 use super::super::lease_sql::reclaimable_of;
 use super::claim::PgClaimRequest;
 use super::error::IN_TRANSACTION;
 use crate::stores::fast_check;
+use crate::values::record::Status;
 
 /// Begins, makes the ownership check's setting and asks for the lock, in one round trip.
 ///
@@ -29,19 +37,26 @@ pub(super) fn begin_after_fused(request: &PgClaimRequest) -> String {
 /// As [`begin`], for a lease's claim. Under a snapshot older than READ COMMITTED's, the look-up would not see
 /// the change that the lock waited for.
 pub(super) fn begin_lease(request: &PgClaimRequest) -> String {
-    format!("{}; {DURABLE}", begin_by(BEGIN_LEASE, request))
+    format!(
+        "{}; SELECT {DURABLE}, {PLANNED_ANEW}",
+        begin_by(BEGIN_LEASE, request)
+    )
 }
 
 /// Begins a later write of a lease; fails inside a transaction begun before.
 pub(super) fn begin_update() -> String {
-    format!("{BEGIN_LEASE}; {}; {DURABLE}", begun_here())
+    format!("{BEGIN_LEASE}; {}, {DURABLE}, {PLANNED_ANEW}", begun_here())
 }
 
 const BEGIN_LEASE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// Makes a lease's COMMIT survive a crash, because the effect that follows it is outside the database.
-const DURABLE: &str = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+const DURABLE: &str = "set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
+
+/// Makes the server plan each statement anew. A plan that a connection keeps from when the table was small may
+/// read the whole table.
+const PLANNED_ANEW: &str = "set_config('plan_cache_mode', 'force_custom_plan', true)";
 
 fn begin_by(begin: &str, request: &PgClaimRequest) -> String {
     let claim = lock(request);
@@ -78,6 +93,13 @@ pub(super) fn begin_plain() -> String {
     format!("BEGIN READ WRITE; {}", begun_here())
 }
 
+/// As [`begin_plain`], for what an operator changes. Under an older snapshot a statement would not see what the one
+/// before it has waited for.
+#[cfg(feature = "operate")]
+pub(super) fn begin_to_change() -> String {
+    format!("{BEGIN_LEASE}; {}", begun_here())
+}
+
 fn begun_here() -> String {
     format!("SELECT CASE WHEN NOT {BEGUN_NOW} THEN current_setting('{IN_TRANSACTION}') END")
 }
@@ -96,18 +118,54 @@ pub(super) fn lock_number(request: &PgClaimRequest) -> Option<i64> {
     fast_check::is_on().then(|| request.lock_key.lock_number())
 }
 
-/// Makes the ownership check's setting and asks for the lock, inside the caller's transaction. Answers
-/// `granted`, `refused` or `nested`.
-pub(super) fn join() -> String {
-    let lock = if fast_check::is_on() {
-        "pg_try_advisory_xact_lock($3)"
+/// Begins to ask, if there is no record `r`, whether another attempt holds the lock of this number. The lock is
+/// taken in shared mode, which two that ask may have at once, and for this statement only. Nobody takes it whose
+/// key has a record, or is in flight.
+const BUSY: &str = "CASE WHEN r.status IS NULL THEN NOT pg_try_advisory_xact_lock_shared(";
+
+/// Looks the record up outside any transaction, with what shows that the answer may be used: it names the attempt
+/// `$4`, so it is not another statement's, and `is_apart` says whether the server is a standby, which answers from
+/// an older state, or the session is inside a transaction with writes of its own. `$5` is the lock's number.
+/// `$1` to `$3` are the identity: its bytes, if `decodes`, and expressions of text otherwise.
+pub(super) fn look_up_before_begin(table: &str, decodes: bool) -> String {
+    let key = if decodes {
+        raised::KEY
     } else {
-        "$3::bigint IS NOT NULL"
+        "r.namespace = $1 AND r.scope = $2 AND r.key = $3"
+    };
+    let busy = if fast_check::is_on() {
+        format!("{BUSY}$5) END")
+    } else {
+        "$5::bigint IS NULL".into()
     };
     format!(
-        "SELECT CASE WHEN position($1 || ':' IN held) > 0 THEN 'nested' \
-         WHEN {lock} THEN left(set_config('idem.held', held || $1 || ':' || $2 || ',', true), 0) || 'granted' \
-         ELSE 'refused' END \
+        "SELECT $4 AS asked, {busy} AS busy, {IS_APART} AS is_apart, {NOW} AS now, {COLUMNS} \
+         FROM (VALUES (1)) AS one (n) \
+         LEFT JOIN {table} AS r ON {key}"
+    )
+}
+
+/// Is true if what a statement outside any transaction shows may not be so: on a standby, or in a transaction that
+/// somebody has left open with writes of its own.
+const IS_APART: &str = "(pg_catalog.pg_is_in_recovery() \
+     OR pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL)";
+
+const NOW: &str = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint";
+
+/// Asks for the lock inside the caller's transaction, and lists the claim. Answers `granted`, `refused`,
+/// `nested`, or `none`: without a transaction begun before, the message that this is a part of is one. Answers also
+/// whether the server has lost all statements of the driver's, if the driver keeps some.
+pub(super) fn join(request: &PgClaimRequest, keeps_statements: bool) -> String {
+    let are_lost = if keeps_statements {
+        "NOT EXISTS (SELECT FROM pg_prepared_statements WHERE NOT from_sql)"
+    } else {
+        "false"
+    };
+    let (lock, key, claim) = (try_lock(request), request.lock_key, held_claim(request));
+    format!(
+        "SELECT CASE WHEN {BEGUN_NOW} THEN 'none' WHEN position('{key}:' IN held) > 0 THEN 'nested' \
+         WHEN {lock} THEN left(set_config('idem.held', held || '{claim}', true), 0) || 'granted' \
+         ELSE 'refused' END, {are_lost} \
          FROM (SELECT coalesce(current_setting('idem.held', true), '') AS held) AS claims"
     )
 }
@@ -136,6 +194,23 @@ pub(super) fn look_up(table: &str) -> String {
     )
 }
 
+/// As [`look_up`], for those who wait for the identity: says too whether the answer may be used, as
+/// [`look_up_before_begin`] does, and whether the identity's lock (`$4`) is held, by reading the list of locks, and
+/// only if a record may be replaced or is not there. The list has the halves of a lock's number.
+pub(super) fn look_for_waiters(table: &str) -> String {
+    let released = Status::Released.code();
+    format!(
+        "SELECT {IS_APART} AS is_apart, CASE WHEN coalesce(r.status, {released}) = {released} \
+         OR r.expires_at <= pg_catalog.clock_timestamp() THEN EXISTS (\
+         SELECT FROM pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 \
+         AND l.classid = (($4::bigint >> 32) & 4294967295)::oid AND l.objid = ($4::bigint & 4294967295)::oid \
+         AND l.database = (SELECT d.oid FROM pg_catalog.pg_database AS d \
+         WHERE d.datname = pg_catalog.current_database())) ELSE false END AS is_locked, {} \
+         LEFT JOIN {table} AS r ON r.namespace = $1 AND r.scope = $2 AND r.key = $3",
+        lookup_columns(table)
+    )
+}
+
 /// The columns of a look-up, of one row to which the record is joined.
 pub(super) fn lookup_columns(table: &str) -> String {
     format!(
@@ -143,7 +218,7 @@ pub(super) fn lookup_columns(table: &str) -> String {
          coalesce(current_setting('idem.verified', true), '') AS verified, \
          current_setting('transaction_isolation') AS isolation, \
          '{table}'::regclass::oid::bigint AS table_oid, \
-         (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint AS now, {COLUMNS} \
+         {NOW} AS now, {COLUMNS} \
          FROM (VALUES (1)) AS one (n)"
     )
 }
@@ -152,14 +227,16 @@ pub(super) fn lookup_columns(table: &str) -> String {
 ///
 /// It is a plain INSERT: the primary key arbitrates. If a reclaimable record is replaced, the same statement
 /// compares it again with the one that was seen. If another attempt was quicker, it writes nothing. Its answer
-/// names the attempt, so it cannot be that of another statement.
+/// names the attempt, so it cannot be that of another statement. `$18` is the claim, which leaves the list with
+/// the record: a caller's transaction may make many calls, and each reads the list.
 pub(super) fn write(table: &str, replaces: bool) -> String {
     let mut text = format!(
         "INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
          namespace, scope, key, operation, fingerprint, request, result, failure) \
          SELECT clock.now, clock.now + $16 * interval '1 microsecond', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 \
          FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock \
-         WHERE {OWNS_CLAIM} AND '{table}'::regclass::oid::bigint = $2 AND ($17::uuid IS NULL) = {}",
+         WHERE {OWNS_CLAIM} AND {} AND ($17::uuid IS NULL) = {}",
+        is_in_place(table),
         !replaces,
     );
     if replaces {
@@ -173,13 +250,25 @@ pub(super) fn write(table: &str, replaces: bool) -> String {
         );
         text.push_str(&reclaimable_of("r.", "pg_catalog.clock_timestamp()"));
     }
-    text.push_str(" RETURNING $3");
+    text.push_str(
+        " RETURNING $3, set_config('idem.held', replace(current_setting('idem.held', true), $18, ''), true)",
+    );
     text
 }
 
 /// Answers whether the claim is still held, and whether the table is still the one seen.
 pub(super) fn ownership(table: &str) -> String {
-    format!("SELECT {OWNS_CLAIM}, '{table}'::regclass::oid::bigint = $2")
+    format!("SELECT {OWNS_CLAIM}, {}", is_in_place(table))
+}
+
+/// Is true if the table is the one seen. `$1` is the attempt and `$2` the table's number, or zero for a fused
+/// claim, which lists the number behind the attempt.
+fn is_in_place(table: &str) -> String {
+    format!(
+        "CASE WHEN $2 <> 0 THEN '{table}'::regclass::oid::bigint = $2 ELSE \
+         position($1 || ',' || '{table}'::regclass::oid::text || ';' \
+         IN coalesce(current_setting('idem.held', true), '')) > 0 END"
+    )
 }
 
 /// Is true if the claim is held. `$1` is the attempt.

@@ -1,5 +1,7 @@
 //! The queries to the catalogue.
 
+use super::raised::function;
+
 /// Every column that the library writes: its type, its length in characters (0: any), and whether the library
 /// leaves it null.
 const COLUMNS: [(&str, &str, u16, bool); 17] = [
@@ -120,7 +122,10 @@ pub(in super::super) fn beside() -> String {
              JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE c.relpersistence = 'u' AND c.relkind = 'r' AND (n.nspname = ANY (current_schemas(false)) \
                OR n.oid = (SELECT relnamespace FROM pg_class WHERE oid = $1::oid)) \
+           UNION ALL SELECT 'function', format('%I.%I', nspname, proname), unused FROM ({}) AS f \
+             WHERE unused <> '' \
            UNION ALL SELECT 'row security', '', '' WHERE row_security_active($1::oid)) \
-         SELECT kind, name, detail FROM found ORDER BY kind, name, detail LIMIT 100"
+         SELECT kind, name, detail FROM found ORDER BY kind, name, detail LIMIT 100",
+        function("$1::oid"),
     )
 }

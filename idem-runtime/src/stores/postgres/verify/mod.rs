@@ -172,7 +172,33 @@ fn found(row: &PgRow, check: &str) -> Result<Option<[String; 3]>, Error> {
     Ok(words)
 }
 
-/// Returns the faults that are reported and not refused: triggers that run beside the writes, unlogged tables
+/// Returns the finding for a function that raises no record, with the reason as `sql::raised` writes it.
+fn unused_function(function: String, unused: &str) -> SchemaFinding {
+    let create = "run the statement CREATE OR REPLACE FUNCTION of the migration";
+    let (reason, fix) = match unused {
+        "missing" => ("is missing", create.to_owned()),
+        "owner" => (
+            "does not belong to the table's owner",
+            format!("ALTER FUNCTION {function} OWNER TO the owner of the table"),
+        ),
+        "privilege" => (
+            "may not be executed by this account",
+            format!("GRANT EXECUTE ON FUNCTION {function} TO this account"),
+        ),
+        "schema" => (
+            "is in a schema whose name is not made of a-z, 0-9 and _",
+            "leave it so, or rename the schema".to_owned(),
+        ),
+        _ => ("is not the migration's", create.to_owned()),
+    };
+    SchemaFinding::FunctionUnused {
+        function,
+        reason,
+        fix,
+    }
+}
+
+/// Returns the faults that are reported and not refused: a function that is not used, triggers that run beside the writes, unlogged tables
 /// where a body may write, and row security that applies to this account.
 pub(super) async fn findings(
     conn: &mut PgConnection,
@@ -198,6 +224,7 @@ pub(super) async fn findings(
                 }
             }
             "unlogged" => SchemaFinding::Unlogged { table: name },
+            "function" => unused_function(name, &word("detail")?),
             _ => SchemaFinding::RowSecurity {
                 table: table.to_owned(),
             },

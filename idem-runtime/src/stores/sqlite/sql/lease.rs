@@ -13,6 +13,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
     insert: "INSERT OR ABORT INTO",
     update: "UPDATE OR ABORT",
     key: "key",
+    status: "status",
     now: NOW,
     never: "9223372036854775807",
     microsecond: "",
@@ -69,18 +70,23 @@ pub(in super::super) fn extend(table: &str, leases: usize) -> String {
          WHERE r.namespace = due.namespace AND r.scope = due.scope AND r.key = due.key \
          AND r.attempt_id = due.attempt_id AND r.{} RETURNING attempt_id",
         full(table),
-        condition(Change::Extend, NOW),
+        condition("status", Change::Extend, NOW),
     )
 }
+
+/// Is true of every lease and every unknown outcome. The first condition is the partial index's own predicate, and
+/// the second is a range of its column: SQLite then reads the index and not the table. Beside it `+namespace` keeps
+/// SQLite from reading every record of the namespace by the primary key.
+const BY_LEASE: &str = "status IN (3, 4) AND locked_until > 0";
 
 /// Changes lapsed leases of one operation as their policy says.
 pub(in super::super) fn lapse(overdue: &Overdue<'_>) -> String {
     let full = full(overdue.table);
     format!(
         "UPDATE {full} SET {} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {full} \
-         WHERE namespace = ?1 AND operation = ?2 AND {} ORDER BY locked_until LIMIT ?3)",
+         WHERE +namespace = ?1 AND operation = ?2 AND {BY_LEASE} AND {} ORDER BY locked_until LIMIT ?3)",
         lapsed(&format!("{NOW} + ?4"), "?5"),
-        condition(Change::Lapse, NOW),
+        condition("status", Change::Lapse, NOW),
     )
 }
 
@@ -90,7 +96,8 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
         .after
         .map_or("", |_| "AND (locked_until, scope, key) > (?3, ?4, ?5)");
     format!(
-        "SELECT r.scope AS scope, r.key AS key, {COLUMNS} FROM {} AS r WHERE namespace = ?1 AND status = {} {after} \
+        "SELECT r.scope AS scope, r.key AS key, {COLUMNS} FROM {} AS r \
+         WHERE +namespace = ?1 AND {BY_LEASE} AND status = {} {after} \
          ORDER BY r.locked_until, r.scope, r.key LIMIT ?2",
         full(page.table),
         Status::Unknown.code(),
@@ -101,7 +108,88 @@ pub(in super::super) fn unknown(page: &Page<'_>) -> String {
 pub(in super::super) fn count_unknown(table: &str) -> String {
     let unknown = Status::Unknown.code();
     format!(
-        "SELECT count(*) FROM {} WHERE namespace = ?1 AND status = {unknown}",
+        "SELECT count(*) FROM {} WHERE +namespace = ?1 AND {BY_LEASE} AND status = {unknown}",
         full(table)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, SqliteConnection};
+
+    use super::*;
+    use crate::stores::session::Migrate as _;
+    use crate::values::record::{AttemptId, Timestamp};
+
+    const TABLE: &str = "idem_record";
+
+    /// Records of one namespace that are no leases, and some that are.
+    const RECORDS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 2000) \
+         INSERT INTO idem_record (created_at, expires_at, locked_until, attempt_id, attempt, status, \
+         fingerprint_version, codec, on_lapse, namespace, scope, key, operation, result) \
+         SELECT 1, CASE WHEN x % 10 THEN 2 ELSE 9223372036854775807 END, CASE WHEN x % 10 THEN NULL ELSE x END, \
+         randomblob(16), 1, CASE WHEN x % 10 THEN 1 ELSE 3 + (x % 20) / 10 END, 1, 1, 1, 'mail', '', 'k' || x, \
+         'send', CASE WHEN x % 10 THEN x'31' END FROM n; ANALYZE";
+
+    async fn plan(conn: &mut SqliteConnection, statement: &str) -> Vec<String> {
+        let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let rows = conn.fetch_all(sqlx::raw_sql(text)).await;
+        let rows = rows.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        rows.iter().map(|row| row.get("detail")).collect()
+    }
+
+    #[tokio::test]
+    async fn what_looks_for_leases_reads_no_other_record_and_a_change_finds_its_record_by_the_key()
+    {
+        let overdue = Overdue {
+            table: TABLE,
+            namespace: "mail",
+            operation: "send",
+            retention: 1,
+            becomes: AttemptId::random(),
+            limit: 5,
+        };
+        let page = |after| Page {
+            table: TABLE,
+            namespace: "mail",
+            limit: 5,
+            after,
+        };
+        let last = Some((Timestamp::from_micros(1), "", "k"));
+        let statements = [
+            lapse(&overdue),
+            unknown(&page(None)),
+            unknown(&page(last)),
+            count_unknown(TABLE),
+            extend(TABLE, 2),
+        ];
+        let by_lease = "idem_record_locked_until (locked_until";
+        let by_key = "(namespace=? AND scope=? AND key=?)";
+        let mut conn = SqliteConnection::connect("sqlite::memory:")
+            .await
+            .expect("opened");
+        conn.execute(sqlx::raw_sql(SqliteConnection::MIGRATION))
+            .await
+            .expect("made");
+        for records in ["SELECT 1", RECORDS] {
+            conn.execute(sqlx::raw_sql(records)).await.expect("written");
+            for (number, statement) in statements.iter().enumerate() {
+                let plan = plan(&mut conn, statement).await;
+                let paths: Vec<_> = plan.iter().filter(|step| step.contains("INDEX")).collect();
+                let wanted: &[&str] = match number {
+                    0 => &[by_key, by_lease],
+                    4 => &[by_key],
+                    _ => &[by_lease],
+                };
+                assert_eq!(paths.len(), wanted.len(), "{statement}: {plan:?}");
+                for (path, wanted) in paths.iter().zip(wanted) {
+                    assert!(
+                        path.starts_with("SEARCH") && path.contains(wanted),
+                        "{statement}: {plan:?}"
+                    );
+                }
+            }
+        }
+        conn.close().await.expect("closed");
+    }
 }

@@ -1,10 +1,17 @@
 //! The text of every statement. Only a checked table name is ever spliced in.
 
+#[cfg(feature = "operate")]
+pub(super) mod doctor;
 pub(super) mod lease;
+#[cfg(feature = "operate")]
+pub(super) mod operate;
+#[cfg(feature = "metrics")]
+pub(super) mod sample;
+pub(super) mod unit;
 pub(super) mod verify;
 
 use super::super::lease_sql::{purgeable, reclaimable_of};
-use super::super::session::Purgeable;
+use super::super::session::{BodyWrites, Purgeable};
 use super::claim::SqliteClaimRequest;
 
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no finer).
@@ -133,14 +140,16 @@ pub(super) fn set_savepoint(request: &SqliteClaimRequest) -> String {
     format!("SAVEPOINT {}", request.savepoint_name())
 }
 
-/// Rolls back what the body wrote.
-pub(super) fn roll_back_body(request: &SqliteClaimRequest) -> String {
-    format!("ROLLBACK TO SAVEPOINT {}", request.savepoint_name())
-}
-
-/// Releases the savepoint; fails if the body has ended the transaction.
-pub(super) fn release_savepoint(request: &SqliteClaimRequest) -> String {
-    format!("RELEASE SAVEPOINT {}", request.savepoint_name())
+/// Releases the savepoint, after rolling back what the body wrote if `body_writes` says so. Fails if the body has
+/// ended the transaction.
+pub(super) fn end_savepoint(request: &SqliteClaimRequest, body_writes: BodyWrites) -> String {
+    let name = request.savepoint_name();
+    match body_writes {
+        BodyWrites::Keep => format!("RELEASE SAVEPOINT {name}"),
+        BodyWrites::Discard => {
+            format!("ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}")
+        }
+    }
 }
 
 pub(super) const ROLLBACK: &str = "ROLLBACK";

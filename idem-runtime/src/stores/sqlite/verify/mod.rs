@@ -84,6 +84,9 @@ pub(super) async fn table(conn: &mut SqliteConnection, table: &str) -> Result<()
     if row.try_get::<bool, _>("dirty").map_err(map_error)? {
         return Err(SchemaFault::ReadUncommitted.into());
     }
+    if is_known(table, &text) {
+        return Ok(());
+    }
     columns::check(conn, table).await?;
     let own = own_text(conn, table).await?;
     if definition::overwrites(&own) {

@@ -20,6 +20,7 @@
 //! | `replayed` | an earlier result was returned |
 //! | `failure_recorded` | the body's permanent failure was recorded and returned |
 //! | `failure_replayed` | an earlier permanent failure was returned; in code, [`ReplayExt`](crate::ReplayExt) distinguishes it from a first one |
+//! | `denied` | an earlier result or failure was not shown, because `authorize` or `on_replay` refused it |
 //! | `failed` | the body's own error was returned; its writes are rolled back |
 //! | `in_flight`, `mismatch`, `unknown`, `lease_lost` | refused by [`Error::InFlight`], [`Error::Mismatch`], [`Error::OutcomeUnknown`], [`Error::LeaseLost`] |
 //! | `incompatible` | refused, because this build cannot read the record |
@@ -39,9 +40,25 @@
 //! indicate that the deploy changed which values are compared. [`mismatches`] counts them by
 //! operation, for a metric.
 
+#[cfg(feature = "metrics")]
+mod measured;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+mod observed;
+mod span;
+#[cfg(not(feature = "metrics"))]
+mod unmeasured;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+#[cfg(feature = "metrics")]
+pub(crate) use self::measured::{Lapsed, Meter};
+pub(crate) use self::observed::Observed;
+pub use self::span::SPAN_TARGET;
+#[cfg(not(feature = "metrics"))]
+pub(crate) use self::unmeasured::{NoLapsed as Lapsed, NoMeter as Meter};
 
 use crate::values::error::{Error, ErrorKind};
 use crate::values::identity::Identity;
@@ -119,8 +136,14 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Emits the event in the span of its call.
+    pub(crate) fn emit_in(&self, observed: &Observed) {
+        observed.end(self.outcome, self.waits, || self.emit(observed.meter()));
+    }
+
     /// Emits the event. The key appears as a short hash. Mismatches are also counted.
-    pub(crate) fn emit(&self) {
+    pub(crate) fn emit(&self, meter: Meter) {
+        meter.ended(self.outcome, self.refusal);
         macro_rules! event {
             ($level:ident) => {
                 tracing::$level!(

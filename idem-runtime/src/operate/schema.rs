@@ -1,0 +1,84 @@
+//! The audit table: its migrations as text, and a check.
+//!
+//! The same text ships as files in `migrations/`. The library creates nothing by itself.
+
+use sqlx::Pool;
+
+use super::audit::{audit_table_of, unfit};
+use super::error::OperateError;
+use super::operator::Operator;
+use crate::stores::operate::{OperateBackend, OperateSession};
+use crate::values::error::{Field, Invalid, Reason};
+use crate::values::spec::is_table;
+
+/// Returns the migration of the audit table for PostgreSQL 14 and later.
+#[cfg(feature = "postgres")]
+pub fn postgres() -> &'static str {
+    include_str!("../../migrations/postgres/0002_idem_audit.sql")
+}
+
+/// Returns the migration of the audit table for MySQL 8.0.16 and later and MariaDB 10.6 and later.
+#[cfg(feature = "mysql")]
+pub fn mysql() -> &'static str {
+    include_str!("../../migrations/mysql/0002_idem_audit.sql")
+}
+
+/// Returns the migration of the audit table for SQLite 3.37 and later.
+#[cfg(feature = "sqlite")]
+pub fn sqlite() -> &'static str {
+    include_str!("../../migrations/sqlite/0002_idem_audit.sql")
+}
+
+/// Checks that the audit table which belongs to `table` can take a row of every change.
+///
+/// # Errors
+/// - [`OperateError::AuditTable`] if it cannot.
+/// - Any error of the database.
+pub async fn verify<DB: OperateBackend>(pool: &Pool<DB>, table: &str) -> Result<(), OperateError> {
+    let operator = Operator::new(pool.clone()).table(table)?;
+    let mut pooled = operator.conn().await?;
+    let done = check::<DB>(&mut pooled.conn, &audit_table_of(table)).await;
+    pooled.give_back(true).await;
+    done
+}
+
+async fn check<DB: OperateBackend>(
+    conn: &mut DB::Connection,
+    table: &str,
+) -> Result<(), OperateError> {
+    let dialect = <DB::Connection as OperateSession>::DIALECT;
+    let columns = "id, at, actor, account, action, on_table, namespace, scope, record_key, event_id, reason, detail";
+    let statement = format!("SELECT {columns} FROM {} WHERE 1 = 0", dialect.table(table));
+    let found = conn.cells(statement, table).await;
+    found.map_err(|error| unfit(error, table))?;
+    Ok(())
+}
+
+/// Returns a migration for the audit table of another table of records: it is in the same schema.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use idem_runtime::operate::schema;
+///
+/// let text = schema::for_table(schema::sqlite(), "app.idem_record").unwrap();
+/// assert!(text.contains("CREATE TABLE app.idem_audit ("));
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Invalid`] of [`Field::Table`] if the table is no such identifier.
+pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
+    if !is_table(table) {
+        return Err(Invalid::new(Field::Table, Reason::Identifier));
+    }
+    let Some((schema, _)) = table.split_once('.') else {
+        return Ok(migration.to_owned());
+    };
+    let text = migration.replace("TABLE idem_audit", &format!("TABLE {schema}.idem_audit"));
+    // SQLite names an index with its schema, and its table without it; the others the other way round.
+    Ok(if migration.contains("STRICT") {
+        text.replace("INDEX idem_audit", &format!("INDEX {schema}.idem_audit"))
+    } else {
+        text.replace("ON idem_audit ", &format!("ON {schema}.idem_audit "))
+    })
+}

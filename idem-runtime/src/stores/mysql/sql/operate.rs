@@ -1,0 +1,22 @@
+//! The spelling of what operators ask for.
+
+use super::NOW;
+use crate::stores::operate::Dialect;
+
+pub(in super::super) const DIALECT: Dialect = Dialect {
+    name: "MySQL",
+    key: "`key`",
+    now: NOW,
+    account: "CURRENT_USER()",
+    key_hash: Some("left(sha2(`key`, 256), 12)"),
+    number_cell: "CAST({} AS CHAR)",
+    text_cell: "CONVERT({} USING utf8mb4)",
+    bytes_cell: "CONVERT(hex({}) USING utf8mb4)",
+    id_cell: "CONVERT(hex({}) USING utf8mb4)",
+    time_cell: "CAST(nullif({}, 9223372036854775807) AS CHAR)",
+    length: "octet_length({})",
+    span: "{}",
+    text_literal: "x'{}'",
+    time_literal: "{}",
+    schema: "",
+};

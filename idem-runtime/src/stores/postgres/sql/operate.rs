@@ -1,0 +1,21 @@
+//! The spelling of what operators ask for.
+
+use crate::stores::operate::Dialect;
+
+pub(in super::super) const DIALECT: Dialect = Dialect {
+    name: "PostgreSQL",
+    key: "key",
+    now: "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint",
+    account: "session_user::text",
+    key_hash: Some("left(encode(sha256(convert_to(key, 'UTF8')), 'hex'), 12)"),
+    number_cell: "({})::text",
+    text_cell: "({})::text",
+    bytes_cell: "encode({}, 'hex')",
+    id_cell: "({})::text",
+    time_cell: "(CASE WHEN isfinite({}) THEN (extract(epoch FROM {}) * 1000000)::bigint END)::text",
+    length: "octet_length({})",
+    span: "(extract(epoch FROM {}) * 1000000)::bigint",
+    text_literal: "convert_from(decode('{}', 'hex'), 'UTF8')",
+    time_literal: "(timestamptz 'epoch' + {} * interval '1 microsecond')",
+    schema: "",
+};
