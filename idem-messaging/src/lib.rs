@@ -10,17 +10,22 @@
     allow(dead_code, reason = "without a database nothing asks it")
 )]
 
-#[cfg(any(feature = "nats", feature = "rabbitmq"))]
 pub mod broker;
 pub mod inbox;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod outbox;
 pub mod versions;
 
 /// The pages whose examples run as tests.
 #[cfg(all(doctest, feature = "sqlite"))]
 mod pages {
+    #[doc = include_str!("../../docs/messages/brokers.md")]
+    struct BrokersPage;
     #[doc = include_str!("../../docs/messages/consumer.md")]
     struct ConsumerPage;
+    #[doc = include_str!("../../docs/messages/outbox.md")]
+    struct OutboxPage;
     #[doc = include_str!("../../docs/messages/strategies.md")]
     struct StrategiesPage;
 }

@@ -4,14 +4,9 @@ use std::convert::Infallible;
 
 use tokio::sync::watch;
 
+use super::closing::closed;
 use super::pause::Pause;
 use crate::inbox::{Consumer, Delivery, Handler, Verdict};
-
-/// Waits until the source is told to stop.
-pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
-    // The sender is dropped only together with the source, which stops then too.
-    let _ = closing.wait_for(|closing| *closing).await;
-}
 
 /// Handles a delivery, and handles it again after each pause. Returns `None` if the source is told to stop meanwhile: the
 /// message is to be given back. The verdict is never [`Verdict::Pause`].

@@ -1,6 +1,20 @@
 //! Texts in headers.
 
-/// The most characters of a detail that a dead letter's header takes.
+#[cfg(any(feature = "nats", feature = "webhook"))]
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+/// What is encoded in the value of a CloudEvents header, beside all that is not ASCII (CloudEvents NATS and HTTP bindings
+/// 1.0.2, section 3.1.3.2).
+#[cfg(any(feature = "nats", feature = "webhook"))]
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
+
+/// Returns the value of a CloudEvents attribute as a header of NATS and HTTP has it.
+#[cfg(any(feature = "nats", feature = "webhook"))]
+pub(super) fn attribute_value(value: &str) -> String {
+    utf8_percent_encode(value, ENCODED).to_string()
+}
+
+/// The most characters of a detail.
 const DETAIL_MAX: usize = 1000;
 
 /// Makes a sentence fit for a header of any protocol: printable ASCII, and not too long.

@@ -18,8 +18,12 @@ use super::key::MessageKey;
 use super::message::Message;
 use super::policy::{PermanentFailures, Policy, Tried};
 use super::refused::MessageError;
+#[cfg(feature = "metrics")]
+use super::verdict::DeadLetterReason;
 use super::verdict::Verdict;
 use super::window::{RedeliveryWindow, RetentionTooShort};
+#[cfg(feature = "metrics")]
+use crate::metrics;
 
 /// A consumer of messages. Its name is the namespace of its handlers: two consumers of one event have a namespace each.
 ///
@@ -252,8 +256,21 @@ impl<H: Handler> Consumer<H> {
         } else {
             self.pauses.store(0, Ordering::Relaxed);
         }
-        report(&verdict, delivery.attempts());
+        report(&verdict, delivery);
+        #[cfg(feature = "metrics")]
+        self.count(&answer, &verdict);
         verdict
+    }
+
+    #[cfg(feature = "metrics")]
+    fn count(&self, answer: &Answer, verdict: &Verdict) {
+        let is_duplicate = *answer == Answer::Replayed;
+        metrics::handled(self.namespace, verdict.as_str(), is_duplicate);
+        for reason in DeadLetterReason::ALL {
+            let is_it =
+                matches!(verdict, Verdict::DeadLetter { reason: its, .. } if *its == reason);
+            metrics::dead_lettered(self.namespace, reason.as_str(), is_it);
+        }
     }
 
     async fn answer(&self, message: &std::sync::Arc<Message>) -> Answer {
@@ -284,8 +301,8 @@ fn panicked(panic: &(dyn Any + Send)) -> Answer {
     ))
 }
 
-fn report(verdict: &Verdict, attempts: u32) {
-    let outcome = verdict.as_str();
+fn report(verdict: &Verdict, delivery: &Delivery) {
+    let (outcome, attempts) = (verdict.as_str(), delivery.attempts());
     match verdict {
         Verdict::Ack => tracing::debug!(target: "idem", outcome, "message handled"),
         Verdict::Retry { after, .. } => {
@@ -296,6 +313,9 @@ fn report(verdict: &Verdict, attempts: u32) {
         }
         Verdict::DeadLetter { reason, detail } => {
             tracing::error!(target: "idem", outcome, %reason, detail, "message is dead");
+        }
+        Verdict::Park { attempt_id, .. } if delivery.is_after_parking() => {
+            tracing::debug!(target: "idem", outcome, %attempt_id, "message stays parked");
         }
         Verdict::Park { attempt_id, detail } => {
             tracing::error!(target: "idem", outcome, %attempt_id, detail, "message is parked");

@@ -9,6 +9,7 @@ use super::message::Message;
 pub struct Delivery {
     message: Arc<Message>,
     attempts: u32,
+    is_after_parking: bool,
 }
 
 impl Delivery {
@@ -17,6 +18,7 @@ impl Delivery {
         Self {
             message: Arc::new(message),
             attempts: 0,
+            is_after_parking: false,
         }
     }
 
@@ -26,6 +28,21 @@ impl Delivery {
     #[must_use]
     pub fn with_attempts(self, attempts: u32) -> Self {
         Self { attempts, ..self }
+    }
+
+    /// Says that the message was [parked](super::Verdict::Park) before. That its outcome is still unknown is then no news for
+    /// the log.
+    #[must_use]
+    pub fn after_parking(self) -> Self {
+        Self {
+            is_after_parking: true,
+            ..self
+        }
+    }
+
+    /// Returns whether the message was parked before.
+    pub fn is_after_parking(&self) -> bool {
+        self.is_after_parking
     }
 
     /// Returns the message.

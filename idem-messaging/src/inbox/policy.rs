@@ -150,7 +150,7 @@ impl Policy {
             Answer::OutcomeUnknown { attempt_id } => Verdict::Park {
                 attempt_id: *attempt_id,
                 detail: format!(
-                    "the outcome of attempt {attempt_id} is unknown; settle it, and deliver the message again"
+                    "the outcome of attempt {attempt_id} is unknown; the message is parked, and comes again; settle the outcome"
                 ),
             },
         }

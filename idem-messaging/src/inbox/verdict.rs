@@ -80,6 +80,16 @@ pub enum DeadLetterReason {
 }
 
 impl DeadLetterReason {
+    #[cfg(feature = "metrics")]
+    pub(super) const ALL: [Self; 6] = [
+        Self::Refused,
+        Self::PermanentFailure,
+        Self::AttemptsUsedUp,
+        Self::Mismatch,
+        Self::SharedNamespace,
+        Self::TransactionEnded,
+    ];
+
     /// Returns the reason in a word, for a header and for metrics.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -28,7 +28,7 @@ pub enum RetentionTooShort {
     },
     /// The window has no end.
     #[error(
-        "the broker keeps and delivers a message of consumer `{consumer}` without an end, and its record is kept for {retention:?}: a message whose acknowledgement was lost and that comes back later has its effect twice; limit its age or its deliveries at the broker (NATS: `max_age`, `max_deliver`), to less than the retention"
+        "the broker keeps and delivers a message of consumer `{consumer}` without an end, and its record is kept for {retention:?}: a message whose acknowledgement was lost and that comes back later has its effect twice; limit its age or its deliveries at the broker (NATS: `max_age`, `max_deliver`; RabbitMQ: `with_message_ttl`), to less than the retention"
     )]
     Unlimited {
         /// The consumer.

@@ -6,7 +6,7 @@ use sqlx::Transaction;
 
 use super::error::OutboxError;
 use super::event::{Event, EventId};
-use super::store::OutboxDatabase;
+use super::store::{Insertion, OutboxDatabase};
 use super::table::{DEFAULT_TABLE, checked};
 use super::wake::Wake;
 
@@ -67,14 +67,16 @@ impl Outbox {
 
     /// Appends an event to the transaction: one INSERT. It leaves if and only if the transaction is committed.
     ///
-    /// A body that ends its transaction itself, by a raw `COMMIT`, appends outside of any: the handler's own check finds
-    /// that out, but not before the event is committed.
+    /// A body that has ended its transaction itself, by a raw `COMMIT`, cannot append an event that stands alone: the append
+    /// is refused, or begins a transaction that the handler undoes (SQLite). MySQL, unlike MariaDB, has no way to find that
+    /// out in the same statement: there the event stands, and the handler still answers that its transaction was ended.
     ///
     /// An append that begins after the transaction of another was committed leaves after it, if both have one topic and
     /// one partition key. Events of concurrent transactions may leave in either order; if theirs matters, use
     /// [`append_ordered`](Self::append_ordered).
     ///
     /// # Errors
+    /// - [`OutboxError::NoTransaction`] if the transaction was ended by a raw `COMMIT` or `ROLLBACK`.
     /// - [`OutboxError::Duplicate`] if the outbox has an event of this id: two events of one call have one label.
     /// - Any error of the database. On PostgreSQL the transaction is then aborted.
     pub async fn append<DB: OutboxDatabase>(
@@ -82,11 +84,14 @@ impl Outbox {
         tx: &mut Transaction<'_, DB>,
         event: Event,
     ) -> Result<EventId, OutboxError> {
-        if !DB::insert(tx, &self.table, &event).await? {
-            return Err(OutboxError::Duplicate { id: event.id });
+        match DB::insert(tx, &self.table, &event).await? {
+            Insertion::Inserted => {
+                self.wake.wake();
+                Ok(event.id)
+            }
+            Insertion::Duplicate => Err(OutboxError::Duplicate { id: event.id }),
+            Insertion::NoTransaction => Err(OutboxError::NoTransaction),
         }
-        self.wake.wake();
-        Ok(event.id)
     }
 
     /// Appends an event as [`append`](Self::append) does, and keeps others from appending to its partition by this

@@ -18,6 +18,13 @@ pub enum OutboxError {
         /// The id of both.
         id: EventId,
     },
+    /// The transaction was ended by a raw `COMMIT` or `ROLLBACK`, so that the event would have stood alone. It was not
+    /// written.
+    #[error(
+        "the transaction that the event was to be appended to was ended by a raw COMMIT or ROLLBACK; the event was not \
+         written; return the error, and leave the end of the transaction to whoever began it"
+    )]
+    NoTransaction,
     /// `append_ordered` was called with an event that has no partition key. Nothing was written.
     #[error(
         "an event without a partition key has no order to keep; nothing was written; set a partition key, or call append"

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::publisher::{OutboxEvent, PublishError, Publisher};
+use super::publisher::{OutboxEvent, PublishError, PublishErrorKind, Publisher};
 
 /// Hands events to the subscribers of their topic in this process, and takes an event as published when each of them
 /// has acknowledged it. It keeps nothing: the outbox does.
@@ -38,7 +38,7 @@ pub struct Subscription(mpsc::Receiver<DeliveredEvent>);
 #[must_use = "a delivery that is dropped comes again"]
 pub struct DeliveredEvent {
     event: OutboxEvent,
-    acked: oneshot::Sender<()>,
+    answer: oneshot::Sender<Result<(), PublishError>>,
 }
 
 impl InProcess {
@@ -73,24 +73,41 @@ impl Publisher for InProcess {
         if subscribers.is_empty() {
             return Err(PublishError::unavailable("nobody subscribes to the topic"));
         }
+        let mut answers = Vec::new();
         for subscriber in subscribers {
-            let (acked, ack) = oneshot::channel();
+            let (answer, answered) = oneshot::channel();
             let delivery = DeliveredEvent {
                 event: event.clone(),
-                acked,
+                answer,
             };
-            if subscriber.send(delivery).await.is_err() {
-                return Err(PublishError::retry(
-                    "a subscriber ended before it got the event",
-                ));
-            }
-            if ack.await.is_err() {
-                return Err(PublishError::retry(
-                    "a subscriber did not acknowledge the event",
-                ));
-            }
+            answers.push(answered);
+            // If the subscriber has ended, the answer is lost with the delivery.
+            let _ = subscriber.send(delivery).await;
         }
-        Ok(())
+        let mut result = Ok(());
+        for answered in answers {
+            let lost = || PublishError::retry("a subscriber did not acknowledge the event");
+            let answer = answered.await.unwrap_or_else(|_| Err(lost()));
+            result = combined(result, answer);
+        }
+        result
+    }
+}
+
+/// Combines the answers of two subscribers: an event that one of them is to get again is not dead.
+fn combined(
+    one: Result<(), PublishError>,
+    other: Result<(), PublishError>,
+) -> Result<(), PublishError> {
+    let finality = |error: &PublishError| match error.kind() {
+        PublishErrorKind::Unavailable => 0,
+        PublishErrorKind::Retry => 1,
+        PublishErrorKind::Permanent => 2,
+    };
+    match (one, other) {
+        (Err(one), Err(other)) if finality(&other) < finality(&one) => Err(other),
+        (Err(one), _) => Err(one),
+        (Ok(()), other) => other,
     }
 }
 
@@ -110,6 +127,17 @@ impl DeliveredEvent {
     /// Says that the event need not come again.
     pub fn ack(self) {
         // The relay may have given it up; then the event comes again.
-        let _ = self.acked.send(());
+        let _ = self.answer.send(Ok(()));
+    }
+
+    /// Says why the event cannot be acknowledged, and by the error's kind what the relay does next. Other
+    /// subscribers get it all the same; if one of them is to get it again, so do all.
+    pub fn refuse(self, error: PublishError) {
+        let _ = self.answer.send(Err(error));
+    }
+
+    /// Waits until the relay has given up waiting for the answer.
+    pub async fn given_up(&mut self) {
+        self.answer.closed().await;
     }
 }

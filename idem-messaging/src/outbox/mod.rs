@@ -1,6 +1,8 @@
 //! The outbox: an event leaves if and only if the effect that it tells of was committed.
 
 mod append;
+#[cfg(feature = "operate")]
+mod audited;
 mod connection;
 mod error;
 mod event;
@@ -8,16 +10,24 @@ mod in_process;
 mod operate;
 mod publisher;
 mod relay;
+#[cfg(feature = "metrics")]
+mod sampler;
 pub mod schema;
 mod store;
 mod table;
 mod wake;
 
 pub use self::append::Outbox;
+#[cfg(feature = "operate")]
+pub use self::audited::{
+    DeadEvents, EventCount, EventDetail, EventFilter, EventState, EventSummary,
+};
 pub use self::error::OutboxError;
 pub use self::event::{Event, EventBuilder, EventError, EventField, EventId, Origin, limits};
 pub use self::in_process::{DeliveredEvent, InProcess, Subscription};
 pub use self::publisher::{OutboxEvent, PublishError, PublishErrorKind, Publisher};
 pub use self::relay::{Relay, Swept};
+#[cfg(feature = "metrics")]
+pub use self::sampler::OutboxSampler;
 pub use self::store::OutboxDatabase;
 pub use self::table::DEFAULT_TABLE;

@@ -15,6 +15,16 @@ pub fn postgres() -> &'static str {
     <sqlx::Postgres as Store>::MIGRATION
 }
 
+/// Returns the optional migration for PostgreSQL, for the default table, by which appends notify the relays that
+/// [listen](super::Relay::listen).
+///
+/// NOTIFY holds a lock of the whole server while its transaction commits: transactions that append then commit one after
+/// another.
+#[cfg(feature = "postgres")]
+pub fn postgres_notify() -> &'static str {
+    include_str!("../../migrations/postgres/0003_idem_outbox_notify.sql")
+}
+
 /// Returns the migration for MySQL 8.0.16 and later and MariaDB 10.6 and later, for the default table.
 #[cfg(feature = "mysql")]
 pub fn mysql() -> &'static str {
@@ -45,6 +55,10 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, OutboxError> {
     Ok(migration
         .replace("TABLE idem_outbox", &format!("TABLE {schema}{dot}{name}"))
         .replace("INDEX idem_outbox", &format!("INDEX {of_index}"))
+        .replace(
+            "FUNCTION idem_outbox",
+            &format!("FUNCTION {schema}{dot}{name}"),
+        )
         .replace("ON idem_outbox ", &format!("ON {on} "))
         .replace("idem_outbox", name))
 }

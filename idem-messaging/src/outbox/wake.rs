@@ -1,6 +1,7 @@
 //! The hint that there may soon be something to publish.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
@@ -21,5 +22,34 @@ impl Wake {
 
     pub(super) async fn woken(&self) {
         self.0.notified().await;
+    }
+}
+
+/// What one relay hears of appends in other processes: a hint that comes after the COMMIT, unlike [`Wake`]'s.
+#[derive(Debug, Default)]
+pub struct Ears {
+    heard: Notify,
+    is_listening: AtomicBool,
+}
+
+impl Ears {
+    /// Says that something was committed.
+    #[cfg(feature = "postgres")]
+    pub(super) fn hear(&self) {
+        self.heard.notify_one();
+    }
+
+    /// Says whether [`hear`](Self::hear) is called from now on for what is committed.
+    #[cfg(feature = "postgres")]
+    pub(super) fn set_listening(&self, is_listening: bool) {
+        self.is_listening.store(is_listening, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.is_listening.load(Ordering::SeqCst)
+    }
+
+    pub(super) async fn heard(&self) {
+        self.heard.notified().await;
     }
 }

@@ -46,6 +46,15 @@ impl Advance {
         }
     }
 
+    /// What became of a version that need not be the next one.
+    pub(super) fn to_newer(found: i64, offered: i64) -> Self {
+        if found < offered {
+            Self::Applied
+        } else {
+            Self::Stale { current: found }
+        }
+    }
+
     /// Returns whether the event is to be applied: `false` if it is stale.
     ///
     /// ```

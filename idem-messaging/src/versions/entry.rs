@@ -32,6 +32,13 @@ pub enum VersionError {
         first: i64,
     },
 
+    /// The table cannot hold what the guard promises. Nothing was written.
+    #[error("the table `idem_version` is unfit for version guards: {}; nothing was written; run the migration", findings.join("; "))]
+    Schema {
+        /// What is wrong with it, in words.
+        findings: Vec<String>,
+    },
+
     /// The statement failed. Return the error, so that the transaction is rolled back.
     #[error(
         "the version could not be read or written ({0}); return this error, so that the transaction is rolled back"
@@ -40,12 +47,13 @@ pub enum VersionError {
 }
 
 impl AsAnswer for VersionError {
-    /// That of sqlx's error, or refused.
+    /// That of sqlx's error, unavailable for an unfit table, or refused.
     fn as_answer(&self) -> Answer {
         match self {
             Self::Invalid(_) | Self::BelowFirst { .. } => Answer::Refused {
                 detail: self.to_string(),
             },
+            Self::Schema { .. } => Answer::unavailable(self),
             Self::Database(error) => error.as_answer(),
         }
     }

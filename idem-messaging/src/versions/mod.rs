@@ -15,7 +15,7 @@ mod store;
 pub use self::advance::{Advance, VersionGap};
 pub use self::conflict::ConcurrentModification;
 pub use self::entry::{ENTITY_MAX, PROJECTION_MAX, VersionError};
-pub use self::store::VersionTransaction;
+pub use self::store::{VersionDatabase, VersionTransaction};
 
 use std::fmt::Display;
 
@@ -95,10 +95,47 @@ impl Versions {
         } else {
             tx.advance(&entry).await?
         };
-        Ok(Advance::from_found(
-            found.unwrap_or(self.first - 1),
-            version,
-        ))
+        let advance = Advance::from_found(found.unwrap_or(self.first - 1), version);
+        count(advance, projection);
+        Ok(advance)
+    }
+
+    /// Advances the projection of an entity to `version`, if it is newer, whatever is missing in between. It is for events that
+    /// carry the whole state of the entity, so that the newest one is enough; where each event is a step, use
+    /// [`advance`](Self::advance).
+    ///
+    /// The answer is [`Applied`](Advance::Applied) or [`Stale`](Advance::Stale), and never [`Gap`](Advance::Gap). Concurrent
+    /// transactions are ordered as in [`advance`](Self::advance), by one statement.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use idem_messaging::versions::{Advance, Versions, schema};
+    /// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    /// # sqlx::raw_sql(schema::sqlite()).execute(&pool).await?;
+    /// let versions = Versions::new();
+    /// let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+    /// assert_eq!(versions.advance_to(&mut tx, "address", 17, 5).await?, Advance::Applied);
+    /// assert_eq!(versions.advance_to(&mut tx, "address", 17, 4).await?, Advance::Stale { current: 5 });
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`advance`](Self::advance).
+    pub async fn advance_to<Tx: VersionTransaction>(
+        &self,
+        tx: &mut Tx,
+        projection: &str,
+        entity: impl Display + Send,
+        version: i64,
+    ) -> Result<Advance, VersionError> {
+        let entry = VersionEntry::new(projection, &entity, version, self.first)?;
+        let found = tx.insert_or_raise(&entry).await?;
+        let advance = Advance::to_newer(found.unwrap_or(self.first - 1), version);
+        count(advance, projection);
+        Ok(advance)
     }
 
     /// Sets the version of an entity whose projection was built anew, from a snapshot for example, and returns nothing of
@@ -117,6 +154,17 @@ impl Versions {
         Ok(tx.reset(&entry).await?)
     }
 }
+
+/// Counts an event that the projection had already.
+#[cfg(feature = "metrics")]
+fn count(advance: Advance, projection: &str) {
+    if let Advance::Stale { .. } = advance {
+        crate::metrics::stale(projection);
+    }
+}
+
+#[cfg(not(feature = "metrics"))]
+fn count(_: Advance, _: &str) {}
 
 impl Default for Versions {
     fn default() -> Self {

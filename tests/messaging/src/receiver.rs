@@ -1,69 +1,21 @@
 //! A consumer under test.
 
+use std::any::Any;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use idem_messaging::inbox::{
-    Answer, AsAnswer, Backoff, Consumer, Handler, Message, MessageError, MessageKey, Policy,
-    Received,
+    Answer, Backoff, Consumer, Handler, Message, MessageKey, Policy, Received,
 };
-use idem_runtime::handler::DescribeOperation as _;
-use idem_runtime::{IdempotencyKey, idempotent, schema};
+use idem_runtime::IdempotencyKey;
 use idem_tests::patience::in_time;
-use idem_tests::sqlite::{Journal, Sqlite};
-use serde::{Deserialize, Serialize};
-use sqlx::sqlite::{SqlitePool, SqliteTransaction};
+use sqlx::Pool;
 use tokio::sync::{Semaphore, watch};
 
-/// What a message of the tests says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Fact {
-    /// Identifies the fact, and so the message.
-    pub id: String,
-}
-
-impl Fact {
-    /// Returns the payload.
-    pub fn json(id: &str) -> String {
-        format!(r#"{{"id":"{id}"}}"#)
-    }
-}
-
-/// Why the handler failed.
-#[derive(Debug, thiserror::Error)]
-pub enum NoteError {
-    /// The message cannot be read.
-    #[error(transparent)]
-    Message(#[from] MessageError),
-    /// The statement failed.
-    #[error(transparent)]
-    Database(#[from] sqlx::Error),
-    /// The library refused.
-    #[error(transparent)]
-    Idempotency(#[from] idem_runtime::Error),
-}
-
-impl AsAnswer for NoteError {
-    fn as_answer(&self) -> Answer {
-        match self {
-            Self::Message(error) => error.as_answer(),
-            Self::Database(error) => error.as_answer(),
-            Self::Idempotency(error) => error.as_answer(),
-        }
-    }
-}
-
-#[idempotent(namespace = "receiver", retention = "7d", marker = Note)]
-async fn note(
-    tx: &mut SqliteTransaction<'_>,
-    key: &IdempotencyKey,
-    fact: &Received<Fact>,
-) -> Result<(), NoteError> {
-    let insert = sqlx::query("INSERT INTO effect (fact) VALUES (?1)").bind(&fact.id);
-    insert.execute(&mut **tx).await?;
-    Ok(())
-}
+use crate::fact::{Fact, NoteError};
+use crate::ledger::Ledger;
 
 /// What the handler does at one call.
 #[derive(Clone, Debug)]
@@ -78,38 +30,78 @@ pub enum Act {
     Wait,
 }
 
+/// What identifies a message of the tests.
+pub fn message_key() -> MessageKey {
+    MessageKey::payload("/id")
+}
+
 /// A consumer, and the database in which its effects are.
-#[derive(Debug)]
-pub struct Receiver {
-    _sqlite: Sqlite,
-    pool: SqlitePool,
+pub struct Receiver<D: Ledger> {
+    pool: Pool<D>,
+    /// What the database is there for as long as.
+    _database: Box<dyn Any + Send + Sync>,
     calls: watch::Sender<u32>,
     committed: watch::Sender<u32>,
+    at_once: AtOnce,
     gate: Semaphore,
 }
 
-impl Receiver {
-    /// Creates the database.
+/// The calls that are under way.
+#[derive(Default)]
+struct AtOnce {
+    now: AtomicU32,
+    most: AtomicU32,
+}
+
+/// A call that is under way for as long as this value lives.
+struct UnderWay<'a>(&'a AtOnce);
+
+impl AtOnce {
+    fn begin(&self) -> UnderWay<'_> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        UnderWay(self)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl<D: Ledger> Receiver<D> {
+    /// Creates a database of its own.
     ///
     /// # Panics
     /// The database cannot be written.
     pub async fn fresh() -> Arc<Self> {
-        let sqlite = Sqlite::fresh(Journal::Wal);
-        let pool = sqlite.pool(4);
-        let mut connection = pool.acquire().await.expect("a connection");
-        schema::create_if_missing(&mut connection)
-            .await
-            .expect("the table of records");
-        sqlx::query("CREATE TABLE effect (fact TEXT NOT NULL)")
-            .execute(&mut *connection)
-            .await
-            .expect("the table of effects");
-        drop(connection);
+        let (pool, database) = D::fresh().await;
+        D::create(&pool).await;
+        Self::new(pool, database)
+    }
+
+    /// Creates the tables in the database of a test.
+    ///
+    /// # Panics
+    /// The database cannot be written.
+    pub async fn on(pool: Pool<D>) -> Arc<Self> {
+        D::create(&pool).await;
+        Self::new(pool, Box::new(()))
+    }
+
+    /// Takes the tables as they are, as after a restart of the consumer's process.
+    pub fn again_on(pool: Pool<D>) -> Arc<Self> {
+        Self::new(pool, Box::new(()))
+    }
+
+    fn new(pool: Pool<D>, database: Box<dyn Any + Send + Sync>) -> Arc<Self> {
         Arc::new(Self {
-            _sqlite: sqlite,
             pool,
+            _database: database,
             calls: watch::Sender::new(0),
             committed: watch::Sender::new(0),
+            at_once: AtOnce::default(),
             gate: Semaphore::new(0),
         })
     }
@@ -118,7 +110,7 @@ impl Receiver {
     ///
     /// # Panics
     /// Never: the policy is one that every consumer may have.
-    pub fn consumer<A>(self: &Arc<Self>, act: A) -> Consumer<impl Handler + use<A>>
+    pub fn consumer<A>(self: &Arc<Self>, act: A) -> Consumer<impl Handler + use<A, D>>
     where
         A: Fn(u32) -> Act + Send + Sync + 'static,
     {
@@ -133,7 +125,7 @@ impl Receiver {
             .with_attempts(NonZeroU32::new(3).expect("not zero"))
             .with_backoff(short)
             .with_pause(short);
-        Consumer::new(Note::OPERATION, MessageKey::payload("/id"), handler)
+        Consumer::new(D::operation(), message_key(), handler)
             .and_then(|consumer| consumer.with_policy(policy))
             .expect("a consumer")
     }
@@ -144,6 +136,7 @@ impl Receiver {
         message: &Message,
         act: &(impl Fn(u32) -> Act + Sync),
     ) -> Result<Answer, NoteError> {
+        let _under_way = self.at_once.begin();
         let mut number = 0;
         self.calls.send_modify(|calls| {
             number = *calls;
@@ -156,12 +149,12 @@ impl Receiver {
             Act::Run | Act::RunAndHang => {}
         }
         let fact = Received::<Fact>::json(message)?;
-        let noted = note(&self.pool, &key, &fact).await?;
+        let replayed = D::note(&self.pool, &key, &fact).await?;
         self.committed.send_modify(|committed| *committed += 1);
         if matches!(act, Act::RunAndHang) {
             std::future::pending::<()>().await;
         }
-        Ok(if noted.replayed() {
+        Ok(if replayed {
             Answer::Replayed
         } else {
             Answer::Done
@@ -176,6 +169,11 @@ impl Receiver {
     /// Returns how often the handler was called.
     pub fn calls(&self) -> u32 {
         *self.calls.borrow()
+    }
+
+    /// Returns how many calls were under way at once at the most.
+    pub fn most_at_once(&self) -> u32 {
+        self.at_once.most.load(Ordering::SeqCst)
     }
 
     /// Waits until the handler was called so often.
@@ -199,11 +197,7 @@ impl Receiver {
     /// # Panics
     /// The database does not answer.
     pub async fn effects(&self, fact: &str) -> i64 {
-        sqlx::query_scalar("SELECT count(*) FROM effect WHERE fact = ?1")
-            .bind(fact)
-            .fetch_one(&self.pool)
-            .await
-            .expect("a number")
+        D::count(&self.pool, fact).await
     }
 }
 

@@ -4,10 +4,11 @@
 
 mod attempts;
 mod dead;
-mod message;
+mod original;
 mod publisher;
 mod settings;
 mod source;
+mod worker;
 
 pub use self::publisher::NatsPublisher;
 pub use self::settings::{NatsSource, NatsSourceError};

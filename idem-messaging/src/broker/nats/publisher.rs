@@ -4,14 +4,10 @@ use async_nats::HeaderMap;
 use async_nats::connection::State;
 use async_nats::header::{HeaderName, HeaderValue};
 use async_nats::jetstream::{self, context::PublishErrorKind as Kind};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::message::MESSAGE_ID;
+use super::original::MESSAGE_ID;
+use crate::broker::text::attribute_value;
 use crate::outbox::{OutboxEvent, PublishError, Publisher};
-
-/// What is encoded in the value of a CloudEvents header, beside all that is not ASCII (CloudEvents NATS and HTTP bindings
-/// 1.0.2, section 3.1.3.2).
-const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 
 /// Publishes events to JetStream. The topic is the subject; a stream must be bound to it.
 ///
@@ -101,8 +97,7 @@ fn headers(event: &OutboxEvent) -> Result<HeaderMap, PublishError> {
         insert(name, value)?;
     }
     for (name, value) in event.attributes() {
-        let encoded = utf8_percent_encode(&value, ENCODED).to_string();
-        insert(&format!("ce-{name}"), &encoded)?;
+        insert(&format!("ce-{name}"), &attribute_value(&value))?;
     }
     for (name, value) in [
         ("traceparent", event.traceparent()),

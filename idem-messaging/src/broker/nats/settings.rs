@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 
+use crate::broker::PARKED_INTERVAL;
+use crate::inbox::Verdict;
+
 const CONCURRENCY: NonZeroU32 = NonZeroU32::new(16).expect("not zero");
 const MAX_DELIVER: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
 
@@ -35,6 +38,7 @@ pub struct NatsSource {
     pub(super) concurrency: NonZeroU32,
     pub(super) ack_wait: Duration,
     pub(super) max_deliver: NonZeroU32,
+    pub(super) parked_interval: Duration,
 }
 
 /// Why a source did not start.
@@ -78,6 +82,10 @@ impl NatsSource {
     /// Creates a source of the stream `stream` with the durable consumer `durable`, which is created if it is not there.
     /// Dead letters go to the subject `dead` and their reason, as in `dead.notifier.mismatch`; a stream must be bound to
     /// `dead` and `.>`.
+    ///
+    /// A message whose outcome is unknown is parked there, under `dead`, `outcome_unknown`, stream and durable consumer, as in
+    /// `dead.notifier.outcome_unknown.CASES.notifier`. The source tries it again [from time to
+    /// time](Self::with_parked_interval), and so it gets the recorded answer once the outcome is settled.
     pub fn new(
         jetstream: jetstream::Context,
         stream: impl Into<String>,
@@ -93,6 +101,7 @@ impl NatsSource {
             concurrency: CONCURRENCY,
             ack_wait: Duration::from_secs(30),
             max_deliver: MAX_DELIVER,
+            parked_interval: PARKED_INTERVAL,
         }
     }
 
@@ -124,5 +133,24 @@ impl NatsSource {
             max_deliver,
             ..self
         }
+    }
+
+    /// Sets how often a parked message is tried again: a settled outcome is noticed that late. Each time costs one look-up.
+    /// The default is a minute. Keep it far below the retention of the records.
+    pub fn with_parked_interval(self, parked_interval: Duration) -> Self {
+        Self {
+            parked_interval,
+            ..self
+        }
+    }
+
+    /// Returns the subject of what is set aside for a reason. Parked messages are this source's alone, because it tries them
+    /// again.
+    pub(super) fn aside(&self, reason: &str) -> String {
+        let dead = &self.dead;
+        if reason == Verdict::OUTCOME_UNKNOWN {
+            return format!("{dead}.{reason}.{}.{}", self.stream, self.durable);
+        }
+        format!("{dead}.{reason}")
     }
 }

@@ -1,8 +1,14 @@
 //! Publishing with a confirm.
 
+use std::time::Duration;
+
 use lapin::options::BasicPublishOptions;
 use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation};
+use tokio::time::timeout;
+
+/// The longest wait for a confirm, unless a publisher has another one. A broker that does not answer is a broker that is down.
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a message was not published, or may not have been.
 #[derive(Debug, thiserror::Error)]
@@ -14,10 +20,26 @@ pub(super) enum NotConfirmed {
     Returned { code: u16, text: String },
     #[error("RabbitMQ refused the message (basic.nack): a queue is full or failed")]
     Refused,
+    #[error("RabbitMQ has not confirmed the message in time; it is not known whether it was taken")]
+    Silent,
 }
 
-/// Publishes a message, and waits until the broker has confirmed that a queue keeps it. The channel is in confirm mode.
+/// Publishes a message, and waits for at most `limit` until the broker has confirmed that a queue keeps it. The channel is in
+/// confirm mode.
 pub(super) async fn publish(
+    channel: &Channel,
+    exchange: ShortString,
+    routing_key: ShortString,
+    payload: &[u8],
+    properties: BasicProperties,
+    limit: Duration,
+) -> Result<(), NotConfirmed> {
+    let sent = send(channel, exchange, routing_key, payload, properties);
+    let confirmed = timeout(limit, sent).await;
+    confirmed.unwrap_or(Err(NotConfirmed::Silent))
+}
+
+async fn send(
     channel: &Channel,
     exchange: ShortString,
     routing_key: ShortString,

@@ -4,13 +4,18 @@ use lapin::BasicProperties;
 use lapin::message::Delivery;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 
-use crate::inbox::Message;
+use crate::inbox::{Message, Verdict};
 
 /// The header with the number of attempts that a message has used up.
 const ATTEMPTS: &str = "x-idem-attempts";
 
 /// The header with the routing key of the first delivery: on its way through the ladder a message has others.
 const TOPIC: &str = "x-idem-topic";
+
+/// The headers that say why a message was set aside.
+pub(super) const REASON: &str = "x-idem-reason";
+pub(super) const DETAIL: &str = "x-idem-detail";
+pub(super) const ATTEMPT_ID: &str = "x-idem-attempt-id";
 
 /// Sets a property of text.
 type Copy = fn(BasicProperties, ShortString) -> BasicProperties;
@@ -43,14 +48,27 @@ pub(super) fn attempts(delivery: &Delivery) -> u32 {
     number.unwrap_or_default()
 }
 
-/// Returns the properties with which a message is published again: its own, with more headers.
+/// Returns whether the message comes from the parking place.
+pub(super) fn was_parked(delivery: &Delivery) -> bool {
+    let mut headers = headers(&delivery.properties);
+    let reason = headers.find(|(name, _)| name.as_str() == REASON);
+    reason.and_then(|(_, value)| text(value)).as_deref() == Some(Verdict::OUTCOME_UNKNOWN)
+}
+
+/// Returns the properties with which a message is published again: its own, with more headers in the place of what was said
+/// of it before.
 pub(super) fn again(
     delivery: &Delivery,
     attempts: u32,
     more: impl IntoIterator<Item = (&'static str, String)>,
 ) -> BasicProperties {
     let own = &delivery.properties;
-    let mut headers = own.headers().clone().unwrap_or_default();
+    let mut headers = FieldTable::default();
+    for (name, value) in self::headers(own) {
+        if ![REASON, DETAIL, ATTEMPT_ID].contains(&name.as_str()) {
+            headers.insert(name.clone(), value.clone());
+        }
+    }
     headers.insert(ATTEMPTS.into(), AMQPValue::LongLongInt(attempts.into()));
     let topic = (TOPIC, topic(delivery));
     for (name, value) in std::iter::once(topic).chain(more) {

@@ -1,9 +1,13 @@
 //! Publishes the events of an outbox.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use lapin::options::ConfirmSelectOptions;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
 
 use super::confirm::{self, NotConfirmed};
 use crate::outbox::{OutboxEvent, PublishError, Publisher};
@@ -14,7 +18,7 @@ use crate::outbox::{OutboxEvent, PublishError, Publisher};
 /// the attributes are headers with the prefix of the AMQP 1.0 binding, `cloudEvents:` (CloudEvents AMQP binding 1.0.2,
 /// section 3.1.3.1). `traceparent` and the event's own headers are headers too. Messages are persistent.
 ///
-/// The connection is opened with the first event, and again with the first event after it was lost.
+/// The connection is opened with the first event, and again with the first event after it was lost or has fallen silent.
 ///
 /// ```
 /// use idem_messaging::broker::rabbitmq::RabbitMqPublisher;
@@ -24,11 +28,12 @@ use crate::outbox::{OutboxEvent, PublishError, Publisher};
 pub struct RabbitMqPublisher {
     uri: String,
     exchange: String,
-    link: Mutex<Option<Link>>,
+    confirm_timeout: Duration,
+    link: Mutex<Option<Arc<Link>>>,
 }
 
+/// A connection, which is closed when the last publication over it has ended.
 struct Link {
-    /// Kept, because the connection is closed when it is dropped.
     _connection: Connection,
     channel: Channel,
 }
@@ -39,17 +44,29 @@ impl RabbitMqPublisher {
         Self {
             uri: uri.into(),
             exchange: exchange.into(),
+            confirm_timeout: confirm::LIMIT,
             link: Mutex::new(None),
         }
     }
 
-    /// Returns the channel, over a new connection if the last one is lost.
-    async fn channel(&self) -> lapin::Result<Channel> {
+    /// Sets the longest time until the confirm. After it the broker counts as one that is down, and no event uses up an attempt.
+    /// The default is 5 seconds. Keep it below the relay's [`publish_timeout`](crate::outbox::Relay::publish_timeout), after
+    /// which an attempt is used up.
+    #[must_use]
+    pub fn with_confirm_timeout(self, confirm_timeout: Duration) -> Self {
+        Self {
+            confirm_timeout,
+            ..self
+        }
+    }
+
+    /// Returns the link, which is a new one if the last one is lost.
+    async fn link(&self) -> lapin::Result<Arc<Link>> {
         let mut link = self.link.lock().await;
         if let Some(link) = &*link
             && link.channel.status().connected()
         {
-            return Ok(link.channel.clone());
+            return Ok(Arc::clone(link));
         }
         *link = None;
         let connection = Connection::connect(&self.uri, ConnectionProperties::default()).await?;
@@ -57,11 +74,20 @@ impl RabbitMqPublisher {
         channel
             .confirm_select(ConfirmSelectOptions::default())
             .await?;
-        *link = Some(Link {
+        let opened = Arc::new(Link {
             _connection: connection,
-            channel: channel.clone(),
+            channel,
         });
-        Ok(channel)
+        *link = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Uses a link that has fallen silent no more. What is under way over it may still come to its end.
+    async fn leave(&self, silent: &Arc<Link>) {
+        let mut link = self.link.lock().await;
+        if link.as_ref().is_some_and(|link| Arc::ptr_eq(link, silent)) {
+            *link = None;
+        }
     }
 }
 
@@ -70,18 +96,28 @@ impl Publisher for RabbitMqPublisher {
     ///
     /// # Errors
     /// Permanent if the topic is longer than the 255 bytes of a routing key. Unavailable if the broker cannot be reached, the
-    /// connection is lost before the confirm, or the exchange is not there. Otherwise to be tried again: no queue is bound for
-    /// the topic (`basic.return`), or a queue refused it (`basic.nack`).
+    /// connection is lost before the confirm, no confirm comes in time, or the exchange is not there. Otherwise to be tried
+    /// again: no queue is bound for the topic (`basic.return`), or a queue refused it (`basic.nack`).
     async fn publish(&self, event: &OutboxEvent) -> Result<(), PublishError> {
         let routing_key = short(event.topic(), "topic")?;
         let exchange = short(&self.exchange, "exchange")?;
         let properties = properties(event)?;
-        let channel = self.channel().await.map_err(PublishError::unavailable)?;
-        let payload = event.payload();
+        let end = Instant::now() + self.confirm_timeout;
+        let link = timeout_at(end, self.link()).await.map_err(|_| {
+            PublishError::unavailable(
+                "there is no connection to RabbitMQ in time; nothing was sent",
+            )
+        })?;
+        let link = link.map_err(PublishError::unavailable)?;
+        let limit = end.saturating_duration_since(Instant::now());
+        let (channel, payload) = (&link.channel, event.payload());
         let published =
-            confirm::publish(&channel, exchange, routing_key, payload, properties).await;
+            confirm::publish(channel, exchange, routing_key, payload, properties, limit).await;
+        if let Err(NotConfirmed::Silent) = published {
+            self.leave(&link).await;
+        }
         published.map_err(|error| match error {
-            NotConfirmed::Broker(_) => PublishError::unavailable(error),
+            NotConfirmed::Broker(_) | NotConfirmed::Silent => PublishError::unavailable(error),
             NotConfirmed::Returned { .. } | NotConfirmed::Refused => PublishError::retry(error),
         })
     }

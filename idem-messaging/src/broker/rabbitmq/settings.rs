@@ -3,6 +3,7 @@
 use std::num::{NonZeroU16, NonZeroU32};
 use std::time::Duration;
 
+use crate::broker::PARKED_INTERVAL;
 use crate::inbox::{Backoff, RedeliveryWindow};
 
 const CONCURRENCY: NonZeroU16 = NonZeroU16::new(16).expect("not zero");
@@ -10,8 +11,9 @@ const DELIVERY_LIMIT: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
 
 /// Runs a consumer on a queue of RabbitMQ. See [`run`](Self::run).
 ///
-/// It declares the quorum queue `queue`, `queue.dead` for dead letters, and a ladder of queues such as `queue.wait.5000ms` in
-/// which messages wait for their next attempt.
+/// It declares the quorum queue `queue`, `queue.dead` for dead letters, a ladder of queues such as `queue.wait.5000ms` in
+/// which messages wait for their next attempt, and `queue.parked.60000ms`, in which those of unknown outcome wait until
+/// somebody has settled it.
 ///
 /// ```no_run
 /// use idem_messaging::broker::rabbitmq::RabbitMqSource;
@@ -36,6 +38,7 @@ pub struct RabbitMqSource {
     pub(super) concurrency: NonZeroU16,
     pub(super) delivery_limit: NonZeroU32,
     pub(super) message_ttl: Option<Duration>,
+    pub(super) parked_interval: Duration,
 }
 
 /// Why a source did not start.
@@ -81,6 +84,7 @@ impl RabbitMqSource {
             concurrency: CONCURRENCY,
             delivery_limit: DELIVERY_LIMIT,
             message_ttl: None,
+            parked_interval: PARKED_INTERVAL,
         }
     }
 
@@ -116,6 +120,15 @@ impl RabbitMqSource {
     pub fn with_delivery_limit(self, delivery_limit: NonZeroU32) -> Self {
         Self {
             delivery_limit,
+            ..self
+        }
+    }
+
+    /// Sets how often a parked message is tried again: a settled outcome is noticed that late. Each time costs one look-up.
+    /// The default is a minute, and the minimum a millisecond. Keep it far below the retention of the records.
+    pub fn with_parked_interval(self, parked_interval: Duration) -> Self {
+        Self {
+            parked_interval: parked_interval.max(Duration::from_millis(1)),
             ..self
         }
     }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +17,24 @@ use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::confirm::{self, NotConfirmed};
 use super::message;
 use super::settings::{RabbitMqSource, RabbitMqSourceError};
 use super::topology;
+use crate::broker::closing::closed;
 use crate::broker::pause::Pause;
-use crate::broker::serve::{closed, serve};
+use crate::broker::serve::serve;
 use crate::broker::text;
 use crate::inbox::{Consumer, Delivery, Handler, Verdict};
 
 /// How long the source waits after the broker was lost, or did not take a message.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest time until a connection is open and its queues are declared. Until then no heartbeat tells of a broker that
+/// says nothing more.
+const OPENED: Duration = Duration::from_secs(30);
 
 impl RabbitMqSource {
     /// Declares the queues, receives messages and has `consumer` handle them until `shutdown` is ready, and then returns
@@ -83,6 +89,11 @@ struct Session {
 
 impl Session {
     async fn open(source: &RabbitMqSource) -> lapin::Result<Self> {
+        let opened = timeout(OPENED, Self::connect(source)).await;
+        opened.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    }
+
+    async fn connect(source: &RabbitMqSource) -> lapin::Result<Self> {
         let connection = Connection::connect(&source.uri, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
         topology::declare(&channel, source).await?;
@@ -199,7 +210,10 @@ impl<H: Handler> RabbitMqWorker<H> {
         mut ending: watch::Receiver<bool>,
     ) {
         let used = message::attempts(&received);
-        let delivery = Delivery::new(message::read(&received)).with_attempts(used);
+        let mut delivery = Delivery::new(message::read(&received)).with_attempts(used);
+        if message::was_parked(&received) {
+            delivery = delivery.after_parking();
+        }
         // A delivery stays this channel's until it is acknowledged: there is nothing to keep alive.
         let keep = pending::<Infallible>();
         let verdict = serve(&self.consumer, &delivery, &self.pause, &mut ending, keep).await;
@@ -213,18 +227,19 @@ impl<H: Handler> RabbitMqWorker<H> {
             }
             Some(Verdict::DeadLetter { reason, detail }) => {
                 let said = [
-                    ("x-idem-reason", reason.as_str().to_owned()),
-                    ("x-idem-detail", text::header_value(&detail)),
+                    (message::REASON, reason.as_str().to_owned()),
+                    (message::DETAIL, text::header_value(&detail)),
                 ];
                 publish(channel, &received, &topology::dead(queue), used, said).await
             }
             Some(Verdict::Park { attempt_id, detail }) => {
                 let said = [
-                    ("x-idem-reason", Verdict::OUTCOME_UNKNOWN.to_owned()),
-                    ("x-idem-detail", text::header_value(&detail)),
-                    ("x-idem-attempt-id", attempt_id.to_string()),
+                    (message::REASON, Verdict::OUTCOME_UNKNOWN.to_owned()),
+                    (message::DETAIL, text::header_value(&detail)),
+                    (message::ATTEMPT_ID, attempt_id.to_string()),
                 ];
-                publish(channel, &received, &topology::dead(queue), used, said).await
+                let to = topology::parked(queue, self.source.parked_interval);
+                publish(channel, &received, &to, used, said).await
             }
         };
         if let Err(error) = published {
@@ -252,7 +267,9 @@ async fn publish(
 ) -> Result<(), NotConfirmed> {
     let properties = message::again(received, attempts, said);
     let exchange = ShortString::default();
-    confirm::publish(channel, exchange, queue.into(), &received.data, properties).await
+    let payload = &received.data;
+    let limit = confirm::LIMIT;
+    confirm::publish(channel, exchange, queue.into(), payload, properties, limit).await
 }
 
 async fn give_back(received: &Received) {

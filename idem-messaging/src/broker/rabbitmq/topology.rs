@@ -18,6 +18,12 @@ pub(super) fn waiting(queue: &str, rung: Duration) -> String {
     format!("{queue}.wait.{}ms", rung.as_millis())
 }
 
+/// Returns the name of the queue in which messages wait until somebody has settled their outcome. They leave it each
+/// `interval`, to see whether that was done.
+pub(super) fn parked(queue: &str, interval: Duration) -> String {
+    format!("{queue}.parked.{}ms", interval.as_millis())
+}
+
 /// Declares the queues and the bindings. What is there already with the same arguments stays as it is.
 pub(super) async fn declare(channel: &Channel, source: &RabbitMqSource) -> lapin::Result<()> {
     let (queue, dead) = (source.queue.as_str(), dead(&source.queue));
@@ -34,10 +40,14 @@ pub(super) async fn declare(channel: &Channel, source: &RabbitMqSource) -> lapin
     for (name, arguments) in [(dead.as_str(), quorum(None)), (queue, work)] {
         declare_queue(channel, name, arguments).await?;
     }
-    for rung in &source.ladder {
+    let waits = source.ladder.iter();
+    let mut waits: Vec<_> = waits.map(|rung| (waiting(queue, *rung), *rung)).collect();
+    let interval = source.parked_interval;
+    waits.push((parked(queue, interval), interval));
+    for (name, wait) in waits {
         let mut arguments = quorum(Some(queue));
-        arguments.insert("x-message-ttl".into(), milliseconds(*rung));
-        declare_queue(channel, &waiting(queue, *rung), arguments).await?;
+        arguments.insert("x-message-ttl".into(), milliseconds(wait));
+        declare_queue(channel, &name, arguments).await?;
     }
     for (exchange, routing_key) in &source.bindings {
         channel

@@ -96,8 +96,8 @@ impl EventBuilder {
     }
 
     /// Sets a header of the application's own. The name is put in lower case; the value is printable ASCII. The names
-    /// of the CloudEvents attributes (`ce-..`), `content-type`, `traceparent`, `tracestate`, `idempotency-key` and
-    /// `nats-msg-id` are refused: the publisher sets them.
+    /// of the CloudEvents attributes (`ce-..`), those of Standard Webhooks (`webhook-..`), `content-type`, `traceparent`,
+    /// `tracestate`, `idempotency-key` and `nats-msg-id` are refused: the publisher sets them.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.insert(name.to_ascii_lowercase(), value.into());
         self
@@ -239,7 +239,10 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), EventError> {
             "those of a header's name (RFC 9110, section 5.6.2)",
             text::is_header_name,
         )?;
-        if RESERVED.contains(&name.as_str()) || name.starts_with("ce-") {
+        if RESERVED.contains(&name.as_str())
+            || name.starts_with("ce-")
+            || name.starts_with("webhook-")
+        {
             return Err(EventError::Form {
                 field: field(),
                 rule: "is set by the publisher, from the event's own fields",

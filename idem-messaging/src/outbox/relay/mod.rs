@@ -13,6 +13,7 @@
 //! - **A settlement whose answer is lost** is sent again; what was written is not found under the token any more.
 
 mod backoff;
+mod put_off;
 mod run;
 mod worker;
 
@@ -66,6 +67,8 @@ struct Options {
     max_attempts: u32,
     backoff: RelayBackoff,
     keep_for: Option<Duration>,
+    listens: bool,
+    listen_keepalive: Duration,
 }
 
 /// What a relay has done.
@@ -100,6 +103,8 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
                 max_attempts: 16,
                 backoff: RelayBackoff::new(Duration::from_secs(1), Duration::from_mins(5)),
                 keep_for: None,
+                listens: false,
+                listen_keepalive: Duration::from_mins(1),
             },
         }
     }
@@ -174,6 +179,28 @@ impl<DB: OutboxDatabase, P: Publisher> Relay<DB, P> {
     /// - Any error of the database. What was claimed becomes due when its lease ends.
     pub async fn sweep(&self) -> Result<Swept, OutboxError> {
         RelayWorker::new(self).sweep().await
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl<P: Publisher> Relay<sqlx::Postgres, P> {
+    /// Lets appends of other processes wake this relay, by LISTEN over one connection more beside the pool. The appends must
+    /// notify: run the optional migration [`postgres_notify`](super::schema::postgres_notify), and read there what it costs.
+    ///
+    /// It is a hint only. A notification that is lost, or a listener that is cut off, delays an event until the next poll.
+    /// While it listens, a relay that finds nothing polls at its [`idle_interval`](Self::idle_interval) at once. A pooler in
+    /// transaction mode passes no notifications on: give such a relay a pool with a direct connection.
+    pub fn listen(mut self) -> Self {
+        self.options.listens = true;
+        self
+    }
+
+    /// Sets after how much silence the connection that listens is tried. The default is 1 minute. A link that was cut somewhere
+    /// on the way, without a word to this end, says nothing either: an event waits at most for this time, and then for as long
+    /// again and at most 10 seconds for an answer, if its own poll does not come first.
+    pub fn listen_keepalive(mut self, silence: Duration) -> Self {
+        self.options.listen_keepalive = silence.max(Duration::from_millis(1));
+        self
     }
 }
 

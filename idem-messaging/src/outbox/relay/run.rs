@@ -1,6 +1,6 @@
 //! Publishing the claimed events of one partition, one after another.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -193,7 +193,21 @@ impl<P> Shared<P> {
     }
 }
 
-pub(super) fn partition(event: &OutboxEvent) -> Option<(String, String)> {
+/// The events of each partition in their order, and each event without one by itself.
+pub(super) fn by_partition(events: Vec<ClaimedEvent>) -> Vec<VecDeque<ClaimedEvent>> {
+    let mut partitions: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+    let mut runs = Vec::new();
+    for claimed in events {
+        match partition(&claimed.event) {
+            Some(partition) => partitions.entry(partition).or_default().push_back(claimed),
+            None => runs.push(VecDeque::from([claimed])),
+        }
+    }
+    runs.extend(partitions.into_values());
+    runs
+}
+
+fn partition(event: &OutboxEvent) -> Option<(String, String)> {
     let key = event.partition_key()?;
     Some((event.topic().to_owned(), key.to_owned()))
 }

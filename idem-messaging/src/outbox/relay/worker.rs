@@ -1,6 +1,7 @@
 //! The relay's loop: settle what is finished, claim while there is room, wait.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::HashSet;
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,15 +13,17 @@ use tokio::time::{sleep_until, timeout};
 use uuid::Uuid;
 
 use super::backoff::RelayBackoff;
-use super::run::{Finished, Run, Shared, partition};
+use super::put_off::PutOff;
+use super::run::{Finished, Run, Shared, by_partition};
 use super::{Relay, Swept, TARGET};
+#[cfg(feature = "metrics")]
+use crate::metrics::{OUTBOX_ATTEMPTS, increment};
 use crate::outbox::connection::OutboxConnection;
 use crate::outbox::error::OutboxError;
 use crate::outbox::publisher::Publisher;
 use crate::outbox::schema;
-use crate::outbox::store::{
-    ClaimRequest, ClaimedEvent, OutboxDatabase, PUBLISHED, Settled, Settlement,
-};
+use crate::outbox::store::{ClaimRequest, OutboxDatabase, PUBLISHED, Settled, Settlement};
+use crate::outbox::wake::Ears;
 
 /// The time to the first poll after a hint.
 const HOT: Duration = Duration::from_millis(1);
@@ -43,6 +46,7 @@ const PURGE_BATCH: u32 = 1_000;
 pub(super) struct RelayWorker<'a, DB: OutboxDatabase, P> {
     relay: &'a Relay<DB, P>,
     connection: Option<OutboxConnection<DB>>,
+    horizon: DB::Horizon,
     is_verified: bool,
     runs: JoinSet<()>,
     permits: Arc<Semaphore>,
@@ -54,8 +58,12 @@ pub(super) struct RelayWorker<'a, DB: OutboxDatabase, P> {
     /// Events that were claimed and are not settled.
     in_flight: usize,
     next_claim: Instant,
+    put_off: PutOff,
     /// The time to the next poll, if nothing is found before.
     poll: Duration,
+    /// Whether an append of this process gave a hint, whose COMMIT comes later.
+    is_hinted: bool,
+    ears: Arc<Ears>,
     next_purge: Instant,
     /// In how many claims in a row the broker was unavailable, and the last of them.
     broker_trouble: u32,
@@ -71,6 +79,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
         Self {
             relay,
             connection: None,
+            horizon: DB::Horizon::default(),
             is_verified: false,
             runs: JoinSet::new(),
             permits: Arc::new(Semaphore::new(relay.options.concurrency)),
@@ -80,7 +89,10 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
             unsettled: Vec::new(),
             in_flight: 0,
             next_claim: Instant::now(),
+            put_off: PutOff::default(),
             poll: HOT,
+            is_hinted: false,
+            ears: Arc::default(),
             next_purge: Instant::now(),
             broker_trouble: 0,
             troubled_claim: Uuid::nil(),
@@ -91,6 +103,15 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
 
     pub(super) async fn run(mut self, cancel: impl Future) -> Swept {
         let mut cancel = pin!(async { drop(cancel.await) });
+        let (relay, ears) = (self.relay, Arc::clone(&self.ears));
+        let mut listening = Box::pin(async {
+            if relay.options.listens {
+                let keepalive = relay.options.listen_keepalive;
+                DB::listen(&relay.pool, &relay.outbox.table, &ears, keepalive).await
+            } else {
+                pending().await
+            }
+        });
         loop {
             if let Err(error) = self.turn().await {
                 self.trouble(&error);
@@ -106,6 +127,8 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
                 }
                 Some(finished) = self.receiver.recv() => self.finished(finished),
                 () = self.relay.outbox.wake.woken(), if !is_stopping => self.hint(),
+                () = ears.heard(), if !is_stopping => self.heard(),
+                never = &mut listening, if !is_stopping => match never {},
                 () = sleep_until(next_turn.into()) => {}
             }
         }
@@ -184,6 +207,7 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
         if self.connection.is_none() {
             let opening = OutboxConnection::for_relay(&self.relay.pool);
             self.connection = Some(within(opening).await?);
+            self.horizon = DB::Horizon::default();
         }
         if !self.is_verified
             && let Some(connection) = &mut self.connection
@@ -209,16 +233,28 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
             token: Uuid::new_v4(),
         };
         // Before the statement is sent: the lease that the database counts ends later.
-        let lease_end = Instant::now() + options.lease;
+        let sent = Instant::now();
+        let lease_end = sent + options.lease;
         let claimed = within(DB::claim(
             connection.get(),
             &self.relay.outbox.table,
             request,
+            &mut self.horizon,
         ))
         .await?;
         if claimed.events.is_empty() && claimed.put_aside == 0 {
-            self.poll = (self.poll * 2).min(options.idle_interval);
-            self.next_claim = Instant::now() + self.poll;
+            // What is committed meanwhile is heard of, unless its append was here: that hint comes too early.
+            let is_quiet = self.ears.is_listening() && !self.is_hinted;
+            let poll = if is_quiet {
+                Duration::MAX
+            } else {
+                self.poll * 2
+            };
+            self.poll = poll.min(options.idle_interval);
+            self.is_hinted &= self.poll < options.idle_interval;
+            let next_poll = Instant::now() + self.poll;
+            let next_due = self.put_off.after(sent);
+            self.next_claim = next_due.map_or(next_poll, |due| due.min(next_poll));
             return Ok(());
         }
         self.poll = HOT;
@@ -255,6 +291,8 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
                 count(&mut self.swept, &settlement.outcome);
             } else {
                 self.swept.fenced += 1;
+                #[cfg(feature = "metrics")]
+                increment(OUTBOX_ATTEMPTS, &[("outcome", "fenced")]);
                 tracing::warn!(target: TARGET, seq = settlement.seq, "an event's claim was taken over before it was settled");
             }
             // What was put off, given back, or stood before others, is looked at again in time.
@@ -266,7 +304,9 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
                 }
                 _ => Duration::ZERO,
             };
-            self.next_claim = self.next_claim.min(Instant::now() + wait);
+            let due = Instant::now() + wait;
+            self.put_off.add(due);
+            self.next_claim = self.next_claim.min(due);
         }
         Ok(())
     }
@@ -316,7 +356,14 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
     fn hint(&mut self) {
         if self.broker_trouble == 0 && self.database_trouble == 0 {
             self.poll = HOT;
+            self.is_hinted = true;
             self.next_claim = self.next_claim.min(Instant::now() + HOT);
+        }
+    }
+
+    fn heard(&mut self) {
+        if self.broker_trouble == 0 && self.database_trouble == 0 {
+            self.next_claim = Instant::now();
         }
     }
 
@@ -335,25 +382,16 @@ async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Ou
     Ok(answer.unwrap_or(Err(Error::PoolTimedOut))?)
 }
 
-/// The events of each partition in their order, and each event without one by itself.
-fn by_partition(events: Vec<ClaimedEvent>) -> Vec<VecDeque<ClaimedEvent>> {
-    let mut partitions: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
-    let mut runs = Vec::new();
-    for claimed in events {
-        match partition(&claimed.event) {
-            Some(partition) => partitions.entry(partition).or_default().push_back(claimed),
-            None => runs.push(VecDeque::from([claimed])),
-        }
-    }
-    runs.extend(partitions.into_values());
-    runs
-}
-
 fn count(swept: &mut Swept, outcome: &Settled) {
-    *match outcome {
-        Settled::Published => &mut swept.published,
-        Settled::Retry { .. } => &mut swept.retried,
-        Settled::Dead { .. } => &mut swept.dead,
-        Settled::Released { .. } => &mut swept.released,
-    } += 1;
+    let (counted, name) = match outcome {
+        Settled::Published => (&mut swept.published, "published"),
+        Settled::Retry { .. } => (&mut swept.retried, "retried"),
+        Settled::Dead { .. } => (&mut swept.dead, "dead"),
+        Settled::Released { .. } => (&mut swept.released, "released"),
+    };
+    *counted += 1;
+    #[cfg(feature = "metrics")]
+    increment(OUTBOX_ATTEMPTS, &[("outcome", name)]);
+    #[cfg(not(feature = "metrics"))]
+    let _ = name;
 }

@@ -4,7 +4,7 @@
 //!
 //! | state | code | `due_at` | becomes |
 //! |---|---|---|---|
-//! | pending | 0 | when it may be claimed: delivery, end of backoff, end of lease | any other, by a claim or a settlement |
+//! | pending | 0 | when it may be claimed: delivery, end of backoff, end of lease (PostgreSQL has the lease apart) | any other, by a claim or a settlement |
 //! | published | 1 | - | pending, by `republish`; deleted, by `purge` |
 //! | dead | 2 | - | pending, by `requeue` |
 //! | waiting | 3 | - | pending, when the events before it have left |
@@ -25,6 +25,8 @@ mod mysql;
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(all(feature = "operate", feature = "postgres"))]
+pub(super) use self::postgres::postgres_notify;
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 mod verdict;
 
@@ -36,6 +38,7 @@ use uuid::Uuid;
 
 use super::event::Event;
 use super::publisher::OutboxEvent;
+use super::wake::Ears;
 
 /// How many waiting events of one partition become pending at once, after the event in front has left.
 pub(crate) const PROMOTED: u32 = 100;
@@ -103,6 +106,36 @@ impl Settled {
     }
 }
 
+/// What became of an event that was to be inserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insertion {
+    Inserted,
+    /// The table has an event of its id.
+    Duplicate,
+    /// The connection is in no transaction, although sqlx has one open: the event would have stood alone.
+    NoTransaction,
+}
+
+/// What a look at the whole outbox shows.
+#[cfg(feature = "metrics")]
+#[derive(Debug, Clone, Copy)]
+pub struct OutboxSample {
+    /// Pending events, of the first [`COUNTED`].
+    pub(crate) pending: i64,
+    /// Dead events, of the first [`COUNTED`].
+    pub(crate) dead: i64,
+    /// The microseconds since the oldest event that is due was appended, or 0 if there is none.
+    pub(crate) oldest: i64,
+}
+
+/// How many events of one state a look counts.
+#[cfg(feature = "metrics")]
+pub(crate) const COUNTED: u32 = 10_000;
+
+/// Among how many of the events that are due first a look searches the oldest.
+#[cfg(feature = "metrics")]
+pub(crate) const SEARCHED: u32 = 1_000;
+
 /// Which events an operator means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
@@ -115,8 +148,16 @@ pub enum Selection {
 pub(crate) mod dialect {
     //! Outside the crate, nobody can name the trait and implement it.
 
+    use std::convert::Infallible;
+    use std::future::pending;
+
+    use sqlx::Pool;
+
+    #[cfg(feature = "metrics")]
+    use super::OutboxSample;
     use super::{
-        ClaimRequest, Claimed, Database, Duration, Error, Event, Selection, Settlement, Uuid,
+        ClaimRequest, Claimed, Database, Duration, Ears, Error, Event, Insertion, Selection,
+        Settlement, Uuid,
     };
 
     type StoreResult<T> = Result<T, Error>;
@@ -129,12 +170,16 @@ pub(crate) mod dialect {
         /// to a database in memory is another database.
         const OWN_CONNECTION: bool;
 
-        /// Inserts an event. Returns `false` if there is one of its id.
+        /// What is remembered between two claims of one connection, so that the next one reads less.
+        type Horizon: Default + Send;
+
+        /// Inserts an event, and nothing outside of a transaction: either it says that there is none, or it begins one
+        /// that nobody but the caller can commit.
         fn insert(
             conn: &mut Self::Connection,
             table: &str,
             event: &Event,
-        ) -> impl Future<Output = StoreResult<bool>> + Send;
+        ) -> impl Future<Output = StoreResult<Insertion>> + Send;
 
         /// Waits until no other transaction has locked the partition, and locks it until the end of this one.
         fn lock_partition(
@@ -149,6 +194,7 @@ pub(crate) mod dialect {
             conn: &mut Self::Connection,
             table: &str,
             request: ClaimRequest,
+            horizon: &mut Self::Horizon,
         ) -> impl Future<Output = StoreResult<Claimed>> + Send;
 
         /// Writes what became of events that were claimed, in a transaction of its own. Returns `seq` and
@@ -191,6 +237,25 @@ pub(crate) mod dialect {
             retention: Duration,
             limit: u32,
         ) -> impl Future<Output = StoreResult<u64>> + Send;
+
+        /// Looks at the whole outbox, for its metrics.
+        #[cfg(feature = "metrics")]
+        fn sample(
+            conn: &mut Self::Connection,
+            table: &str,
+        ) -> impl Future<Output = StoreResult<OutboxSample>> + Send;
+
+        /// Listens for commits of appends in any process, for ever. Where the database has no notifications, nothing is
+        /// heard. After `keepalive` without one the connection is tried.
+        fn listen(
+            pool: &Pool<Self>,
+            table: &str,
+            ears: &Ears,
+            keepalive: Duration,
+        ) -> impl Future<Output = Infallible> + Send {
+            let _ = (pool, table, ears, keepalive);
+            pending()
+        }
 
         /// Creates the tables from the text of the migration, unless they exist.
         fn create(

@@ -2,10 +2,17 @@
 
 mod sql;
 
-use sqlx::mysql::{MySqlQueryResult, MySqlTransaction};
+use sqlx::MySql;
+use sqlx::mysql::{MySqlConnection, MySqlQueryResult, MySqlTransaction};
 
 use super::entry::VersionEntry;
-use super::store::VersionTransaction;
+use super::store::{VersionDatabase, VersionTransaction};
+
+impl VersionDatabase for MySql {
+    async fn verify(conn: &mut MySqlConnection) -> Result<Vec<String>, sqlx::Error> {
+        sqlx::query_scalar(sql::UNFIT).fetch_all(conn).await
+    }
+}
 
 impl VersionTransaction for MySqlTransaction<'_> {
     async fn insert_or_advance(
@@ -29,6 +36,18 @@ impl VersionTransaction for MySqlTransaction<'_> {
             .bind(entry.version)
             .bind(entry.projection.as_bytes())
             .bind(entry.entity.as_bytes())
+            .execute(&mut **self)
+            .await
+            .map(|done| found(&done))
+    }
+
+    async fn insert_or_raise(&mut self, entry: &VersionEntry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query(sql::INSERT_OR_RAISE)
+            .bind(entry.projection.as_bytes())
+            .bind(entry.entity.as_bytes())
+            .bind(entry.version)
+            .bind(entry.version)
+            .bind(entry.version)
             .execute(&mut **self)
             .await
             .map(|done| found(&done))

@@ -2,10 +2,17 @@
 
 mod sql;
 
-use sqlx::postgres::PgTransaction;
+use sqlx::Postgres;
+use sqlx::postgres::{PgConnection, PgTransaction};
 
 use super::entry::VersionEntry;
-use super::store::VersionTransaction;
+use super::store::{VersionDatabase, VersionTransaction};
+
+impl VersionDatabase for Postgres {
+    async fn verify(conn: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+        sqlx::query_scalar(sql::UNFIT).fetch_all(conn).await
+    }
+}
 
 impl VersionTransaction for PgTransaction<'_> {
     async fn insert_or_advance(
@@ -26,6 +33,16 @@ impl VersionTransaction for PgTransaction<'_> {
             .bind(&entry.projection)
             .bind(&entry.entity)
             .bind(entry.version)
+            .fetch_optional(&mut **self)
+            .await
+    }
+
+    async fn insert_or_raise(&mut self, entry: &VersionEntry) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query_scalar(sql::INSERT_OR_RAISE)
+            .bind(&entry.projection)
+            .bind(&entry.entity)
+            .bind(entry.version)
+            .bind(entry.before_first)
             .fetch_optional(&mut **self)
             .await
     }

@@ -8,6 +8,7 @@ mod outages;
 mod redelivery;
 mod service;
 mod source;
+mod spans;
 mod verdicts;
 mod windows;
 

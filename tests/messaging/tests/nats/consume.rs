@@ -2,13 +2,15 @@
 
 use idem_messaging::inbox::Answer;
 use idem_tests_cluster::broker::NatsServer;
+use idem_tests_messaging::ledger::Ledger;
 use idem_tests_messaging::receiver::{Act, Receiver};
 
 use super::site::{Running, Site};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_delivered_a_hundred_times_to_eight_workers_has_one_effect() {
-    let (site, receiver) = (Site::fresh().await, Receiver::fresh().await);
+pub(crate) async fn a_message_delivered_a_hundred_times_to_eight_workers_has_one_effect<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh().await, Receiver::<D>::fresh().await);
     for _ in 0..100 {
         site.publish("one").await;
     }
@@ -22,9 +24,10 @@ async fn a_message_delivered_a_hundred_times_to_eight_workers_has_one_effect() {
     assert_eq!(site.dead_letters().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record() {
-    let (site, receiver) = (Site::fresh().await, Receiver::fresh().await);
+pub(crate) async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh().await, Receiver::<D>::fresh().await);
     site.publish("one").await;
     let killed = Running::start(site.source(), receiver.consumer(|_| Act::RunAndHang));
     receiver.committed(1).await;
@@ -36,10 +39,11 @@ async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record() 
     assert_eq!(receiver.effects("one").await, 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_restarted_delivers_what_was_not_acknowledged_and_has_one_effect() {
+pub(crate) async fn a_broker_that_is_restarted_delivers_what_was_not_acknowledged_and_has_one_effect<
+    D: Ledger,
+>() {
     let mut server = NatsServer::start().expect("a server");
-    let (site, receiver) = (Site::at(server.port()).await, Receiver::fresh().await);
+    let (site, receiver) = (Site::at(server.port()).await, Receiver::<D>::fresh().await);
     site.publish("one").await;
     let act = |call| if call == 0 { Act::Wait } else { Act::Run };
     let running = Running::start(site.source(), receiver.consumer(act));
@@ -56,9 +60,10 @@ async fn a_broker_that_is_restarted_delivers_what_was_not_acknowledged_and_has_o
     assert_eq!(receiver.effects("two").await, 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter() {
-    let (site, receiver) = (Site::fresh().await, Receiver::fresh().await);
+pub(crate) async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh().await, Receiver::<D>::fresh().await);
     site.publish("one").await;
     let failed = |_| Act::Say(Answer::failed("no such\r\ncase"));
     let running = Running::start(site.source(), receiver.consumer(failed));
@@ -75,9 +80,8 @@ async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter()
     assert_eq!(site.dead_letters().await, 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_away_uses_up_no_attempt() {
-    let (site, receiver) = (Site::fresh().await, Receiver::fresh().await);
+pub(crate) async fn a_database_that_is_away_uses_up_no_attempt<D: Ledger>() {
+    let (site, receiver) = (Site::fresh().await, Receiver::<D>::fresh().await);
     site.publish("one").await;
     let act = |call| match call {
         0 | 21 => Act::Say(Answer::failed("a fault")),
@@ -92,9 +96,8 @@ async fn a_database_that_is_away_uses_up_no_attempt() {
     assert_eq!(site.dead_letters().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_stops_finishes_what_runs() {
-    let (site, receiver) = (Site::fresh().await, Receiver::fresh().await);
+pub(crate) async fn a_source_that_stops_finishes_what_runs<D: Ledger>() {
+    let (site, receiver) = (Site::fresh().await, Receiver::<D>::fresh().await);
     site.publish("one").await;
     let running = Running::start(site.source(), receiver.consumer(|_| Act::Wait));
     receiver.called(1).await;

@@ -76,12 +76,12 @@ async fn an_event_that_the_server_cannot_take_is_dead_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_cut_at_the_confirm_is_no_success_and_the_repeated_event_is_kept_once() {
     let site = Site::fresh().await;
-    let proxy = Proxy::to(&Port(brokers::nats())).await;
+    let proxy = Proxy::to(&Port(site.port)).await;
     let publisher = NatsPublisher::new(connect(proxy.options().0).await);
     let event = event(&site.subject(), |event| {
         event.payload("application/json", format!("{{\"note\":\"{CUT}"))
     });
-    proxy.next_commit(Fate::CutAnswer);
+    proxy.next_holding(CUT, Fate::CutAnswer);
     let error = in_time("the publisher gives up", publisher.publish(&event)).await;
     let error = error.expect_err("no confirm came");
     assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");

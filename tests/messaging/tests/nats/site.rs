@@ -3,17 +3,19 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use async_nats::jetstream::stream::Config;
+use async_nats::HeaderMap;
+use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind};
 use async_nats::jetstream::{self, consumer::PullConsumer, message::StreamMessage};
 use idem_messaging::broker::nats::NatsSource;
 use idem_messaging::inbox::{Consumer, Handler};
 use idem_tests::patience::in_time;
 use idem_tests_messaging::brokers::{self, fresh};
-use idem_tests_messaging::receiver::Fact;
+use idem_tests_messaging::fact::Fact;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(crate) struct Site {
+    pub(crate) port: u16,
     pub(crate) jetstream: jetstream::Context,
     pub(crate) stream: String,
     pub(crate) dead: String,
@@ -42,6 +44,7 @@ impl Site {
                 .expect("a stream");
         }
         Self {
+            port,
             jetstream,
             stream,
             dead,
@@ -64,10 +67,23 @@ impl Site {
     }
 
     pub(crate) async fn publish(&self, fact: &str) {
+        self.publish_with(fact, HeaderMap::new()).await;
+    }
+
+    /// Publishes a fact under an id of the broker.
+    pub(crate) async fn publish_as(&self, fact: &str, id: &str) {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Msg-Id", id);
+        self.publish_with(fact, headers).await;
+    }
+
+    async fn publish_with(&self, fact: &str, headers: HeaderMap) {
         let published = async {
-            let payload = Fact::json(fact).into();
-            let sent = self.jetstream.publish(self.subject(), payload).await;
-            sent.expect("sent").await
+            let (subject, payload) = (self.subject(), Fact::json(fact).into());
+            let sent = self
+                .jetstream
+                .publish_with_headers(subject, headers, payload);
+            sent.await.expect("sent").await
         };
         in_time("an acknowledgement", published)
             .await
@@ -106,6 +122,12 @@ impl Site {
     }
 
     pub(crate) async fn last_dead_letter(&self, reason: &str) -> StreamMessage {
+        let letter = self.dead_letter(reason).await;
+        letter.expect("a dead letter of this reason")
+    }
+
+    /// Returns the last dead letter of a reason, if there is one.
+    pub(crate) async fn dead_letter(&self, reason: &str) -> Option<StreamMessage> {
         let stream = self
             .jetstream
             .get_stream(&self.dead)
@@ -113,7 +135,11 @@ impl Site {
             .expect("it is there");
         let subject = format!("{}.{reason}", self.dead);
         let message = stream.get_last_raw_message_by_subject(&subject).await;
-        message.expect("a dead letter of this reason")
+        match message {
+            Ok(message) => Some(message),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => None,
+            Err(error) => panic!("no answer: {error}"),
+        }
     }
 }
 

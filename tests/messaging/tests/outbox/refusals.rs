@@ -148,6 +148,7 @@ fn a_header_goes_through_every_protocol_and_is_none_of_the_publishers_own() {
         "traceparent",
         "Idempotency-Key",
         "Nats-Msg-Id",
+        "Webhook-Signature",
     ] {
         assert!(
             matches!(

@@ -18,7 +18,7 @@ pub(crate) enum Failed {
 }
 
 /// The body of a handler, as far as the outbox goes.
-async fn escalate<DB: OutboxDatabase>(
+pub(crate) async fn escalate<DB: OutboxDatabase>(
     outbox: &Outbox,
     tx: &mut Transaction<'_, DB>,
     fails: bool,

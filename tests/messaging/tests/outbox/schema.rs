@@ -1,6 +1,7 @@
 //! The tables, and the checks of them.
 
 use idem_messaging::outbox::{Outbox, OutboxError, schema};
+use idem_tests::patience::in_time;
 
 use crate::subject::{Broker, PENDING, Subject, event};
 
@@ -45,6 +46,21 @@ pub(crate) async fn a_table_of_another_name_is_an_outbox_of_its_own<S: Subject>(
     }
 }
 
+pub(crate) async fn a_table_may_have_the_name_of_a_part_of_a_statement<S: Subject>() {
+    let subject = S::fresh().await;
+    let mut conn = subject.pool().acquire().await.expect("a connection");
+    for name in ["waiting", "due", "claimed"] {
+        schema::create_table_if_missing(&mut *conn, name)
+            .await
+            .expect("the tables");
+        let (outbox, broker) = (Outbox::new().table(name).expect("a name"), Broker::new());
+        subject.append(&outbox, event("a")).await;
+        let relay = subject.relay(&outbox, &broker);
+        let swept = in_time("it is published", relay.sweep()).await;
+        assert_eq!(swept.expect("swept").published, 1, "{name}");
+    }
+}
+
 pub(crate) async fn the_migration_is_fit_and_a_missing_table_is_named<S: Subject>() {
     let subject = S::fresh().await;
     assert_eq!(findings(&subject).await, Vec::<String>::new());
@@ -69,6 +85,14 @@ pub(crate) async fn a_table_without_the_index_of_claims_is_unfit<S: Subject>() {
     assert!(found.len() == 1 && found[0].contains("due_at"), "{found:?}");
     subject.drop_index("idem_outbox_partition").await;
     assert_eq!(findings(&subject).await.len(), 2);
+}
+
+pub(crate) async fn a_table_without_the_index_of_ready_events_is_unfit<S: Subject>() {
+    let subject = S::fresh().await;
+    subject.drop_index("idem_outbox_ready").await;
+    let found = findings(&subject).await;
+    let names_it = found.len() == 1 && found[0].contains("queued_xid");
+    assert!(names_it, "{found:?}");
 }
 
 pub(crate) async fn a_sequence_with_a_cache_is_unfit<S: Subject>() {

@@ -1,15 +1,20 @@
 //! Consuming from RabbitMQ.
 
+use std::sync::Arc;
+
 use idem_messaging::inbox::Answer;
 use idem_tests_cluster::broker::RabbitMqServer;
+use idem_tests_messaging::ledger::Ledger;
 use idem_tests_messaging::receiver::{Act, Receiver};
 use lapin::types::AMQPValue;
+use sqlx::{MySql, Postgres, Sqlite};
 
 use super::site::{Running, Site};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_delivered_a_hundred_times_to_eight_consumers_has_one_effect() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+pub(crate) async fn a_message_delivered_a_hundred_times_to_eight_consumers_has_one_effect<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh(), Receiver::<D>::fresh().await);
     let mut sources = Vec::new();
     for _ in 0..8 {
         sources.push(Running::start(
@@ -17,9 +22,7 @@ async fn a_message_delivered_a_hundred_times_to_eight_consumers_has_one_effect()
             receiver.consumer(|_| Act::Run),
         ));
     }
-    for _ in 0..100 {
-        site.publish("one").await;
-    }
+    site.publish_often("one", 100).await;
     receiver.called(100).await;
     receiver.committed(100).await;
     for source in sources {
@@ -30,9 +33,10 @@ async fn a_message_delivered_a_hundred_times_to_eight_consumers_has_one_effect()
     assert_eq!(site.dead_letters().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+pub(crate) async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh(), Receiver::<D>::fresh().await);
     let killed = Running::start(site.source(), receiver.consumer(|_| Act::RunAndHang));
     site.publish("one").await;
     receiver.committed(1).await;
@@ -44,31 +48,64 @@ async fn a_consumer_killed_between_commit_and_ack_is_answered_from_the_record() 
     assert_eq!(receiver.effects("one").await, 1);
 }
 
+/// A consumer whose broker is lost while it handles a message.
+struct Interrupted<D: Ledger> {
+    site: Site,
+    receiver: Arc<Receiver<D>>,
+    running: Running,
+}
+
+impl<D: Ledger> Interrupted<D> {
+    async fn begin(port: u16) -> Self {
+        let (site, receiver) = (Site::at(port), Receiver::<D>::fresh().await);
+        let act = |call| if call == 0 { Act::Wait } else { Act::Run };
+        let running = Running::start(site.source(), receiver.consumer(act));
+        site.publish("one").await;
+        receiver.called(1).await;
+        Self {
+            site,
+            receiver,
+            running,
+        }
+    }
+
+    /// Commits the effect while nobody can be told.
+    async fn commit(&self) {
+        self.receiver.open();
+        self.receiver.committed(1).await;
+    }
+
+    async fn end(self) {
+        self.receiver.committed(2).await;
+        self.site.publish("two").await;
+        self.receiver.committed(3).await;
+        self.running.stop().await;
+        self.site.settled().await;
+        assert_eq!(self.receiver.effects("one").await, 1);
+        assert_eq!(self.receiver.effects("two").await, 1);
+    }
+}
+
+/// One restart for all databases: a server takes seconds to start.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_that_is_restarted_delivers_what_was_not_acknowledged_and_has_one_effect() {
     let mut server = RabbitMqServer::start().expect("a server");
-    let (site, receiver) = (Site::at(server.port()), Receiver::fresh().await);
-    let act = |call| if call == 0 { Act::Wait } else { Act::Run };
-    let running = Running::start(site.source(), receiver.consumer(act));
-    site.publish("one").await;
-    receiver.called(1).await;
+    let port = server.port();
+    let (postgres, mysql, sqlite) = tokio::join!(
+        Interrupted::<Postgres>::begin(port),
+        Interrupted::<MySql>::begin(port),
+        Interrupted::<Sqlite>::begin(port)
+    );
     server.kill().expect("killed");
-    // The effect is committed while nobody can be told.
-    receiver.open();
-    receiver.committed(1).await;
+    tokio::join!(postgres.commit(), mysql.commit(), sqlite.commit());
     server.restart().expect("restarted");
-    receiver.committed(2).await;
-    site.publish("two").await;
-    receiver.committed(3).await;
-    running.stop().await;
-    site.settled().await;
-    assert_eq!(receiver.effects("one").await, 1);
-    assert_eq!(receiver.effects("two").await, 1);
+    tokio::join!(postgres.end(), mysql.end(), sqlite.end());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+pub(crate) async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter<
+    D: Ledger,
+>() {
+    let (site, receiver) = (Site::fresh(), Receiver::<D>::fresh().await);
     let failed = |_| Act::Say(Answer::failed("no such\r\ncase"));
     let running = Running::start(site.source(), receiver.consumer(failed));
     site.publish("one").await;
@@ -93,9 +130,8 @@ async fn an_error_of_the_handlers_own_is_tried_again_until_it_is_a_dead_letter()
     assert_eq!(site.dead_letters().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_away_uses_up_no_attempt() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+pub(crate) async fn a_database_that_is_away_uses_up_no_attempt<D: Ledger>() {
+    let (site, receiver) = (Site::fresh(), Receiver::<D>::fresh().await);
     let act = |call| match call {
         0 | 21 => Act::Say(Answer::failed("a fault")),
         1..=20 => Act::Say(Answer::unavailable("no database")),
@@ -110,9 +146,8 @@ async fn a_database_that_is_away_uses_up_no_attempt() {
     assert_eq!(site.dead_letters().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_stops_finishes_what_runs() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+pub(crate) async fn a_source_that_stops_finishes_what_runs<D: Ledger>() {
+    let (site, receiver) = (Site::fresh(), Receiver::<D>::fresh().await);
     let running = Running::start(site.source(), receiver.consumer(|_| Act::Wait));
     site.publish("one").await;
     receiver.called(1).await;

@@ -1,5 +1,7 @@
 //! Publishing to RabbitMQ.
 
+use std::time::Duration;
+
 use idem_messaging::broker::rabbitmq::RabbitMqPublisher;
 use idem_messaging::outbox::{
     Event, EventBuilder, Origin, OutboxEvent, PublishErrorKind, Publisher as _,
@@ -59,7 +61,7 @@ async fn a_broker_that_is_away_uses_up_no_attempt_of_an_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_cut_at_the_confirm_is_no_success_and_the_repeated_event_has_one_effect() {
-    let (site, receiver) = (Site::fresh(), Receiver::fresh().await);
+    let (site, receiver) = (Site::fresh(), Receiver::<sqlx::Sqlite>::fresh().await);
     let running = Running::start(site.source(), receiver.consumer(|_| Act::Run));
     // The queue and its binding are there.
     site.publish("first").await;
@@ -74,6 +76,30 @@ async fn a_link_cut_at_the_confirm_is_no_success_and_the_repeated_event_has_one_
     let error = answered.expect_err("no confirm came");
     assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
     proxy.reached().await;
+    let answered = in_time("an answer", publisher.publish(&event)).await;
+    answered.expect("answered over a new connection");
+    receiver.committed(3).await;
+    running.stop().await;
+    assert_eq!(receiver.effects("cut at this confirm").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_falls_silent_uses_up_no_attempt_and_the_next_connection_is_a_new_one() {
+    let (site, receiver) = (Site::fresh(), Receiver::<sqlx::Sqlite>::fresh().await);
+    let running = Running::start(site.source(), receiver.consumer(|_| Act::Run));
+    site.publish("first").await;
+    receiver.committed(1).await;
+    let proxy = Proxy::to(&Port(brokers::rabbitmq())).await;
+    let publisher = RabbitMqPublisher::new(uri(proxy.options().0), "amq.topic")
+        .with_confirm_timeout(Duration::from_secs(2));
+    let event = event(&site.queue, |event| {
+        event.payload("application/json", format!("{{\"id\":\"{CUT}"))
+    });
+    // The connection stays open, and no confirm comes over it.
+    proxy.next_commit(Fate::Swallow);
+    let answered = in_time("the publisher gives up", publisher.publish(&event)).await;
+    let error = answered.expect_err("no confirm came");
+    assert_eq!(error.kind(), PublishErrorKind::Unavailable, "{error}");
     let answered = in_time("an answer", publisher.publish(&event)).await;
     answered.expect("answered over a new connection");
     receiver.committed(3).await;

@@ -6,7 +6,7 @@ use idem_messaging::broker::rabbitmq::RabbitMqSource;
 use idem_messaging::inbox::{Consumer, Handler};
 use idem_tests::patience::in_time;
 use idem_tests_messaging::brokers::{self, fresh};
-use idem_tests_messaging::receiver::Fact;
+use idem_tests_messaging::fact::Fact;
 use lapin::message::BasicGetMessage;
 use lapin::options::{
     BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions,
@@ -16,6 +16,9 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProper
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// How often a parked message comes back, in milliseconds.
+pub(crate) const PARKED_INTERVAL: u64 = 25;
+
 pub(crate) struct Site {
     pub(crate) port: u16,
     pub(crate) queue: String,
@@ -23,7 +26,7 @@ pub(crate) struct Site {
 
 /// A connection and its channel in confirm mode.
 pub(crate) struct Link {
-    _connection: Connection,
+    pub(crate) connection: Connection,
     pub(crate) channel: Channel,
 }
 
@@ -40,6 +43,7 @@ impl Site {
     pub(crate) fn source(&self) -> RabbitMqSource {
         RabbitMqSource::new(uri(self.port), self.queue.clone())
             .with_ladder([5, 20].map(Duration::from_millis))
+            .with_parked_interval(Duration::from_millis(PARKED_INTERVAL))
             .with_binding("amq.topic", self.queue.clone())
     }
 
@@ -49,7 +53,23 @@ impl Site {
 
     /// Publishes a fact, after the source has declared the queue.
     pub(crate) async fn publish(&self, fact: &str) {
+        self.publish_as(fact, &fresh("id")).await;
+    }
+
+    /// Publishes a fact so often, over one connection.
+    pub(crate) async fn publish_often(&self, fact: &str, times: usize) {
         let link = self.link().await;
+        for _ in 0..times {
+            self.publish_over(&link, fact, &fresh("id")).await;
+        }
+    }
+
+    /// Publishes a fact under an id of the broker.
+    pub(crate) async fn publish_as(&self, fact: &str, id: &str) {
+        self.publish_over(&self.link().await, fact, id).await;
+    }
+
+    async fn publish_over(&self, link: &Link, fact: &str, id: &str) {
         in_time("the queue takes it", async {
             loop {
                 let options = BasicPublishOptions {
@@ -58,7 +78,9 @@ impl Site {
                 };
                 let (exchange, queue) = ("".into(), self.queue.as_str().into());
                 let payload = Fact::json(fact);
-                let properties = BasicProperties::default().with_expiration("60000".into());
+                let properties = BasicProperties::default()
+                    .with_expiration("60000".into())
+                    .with_message_id(id.into());
                 let confirm = link
                     .channel
                     .basic_publish(exchange, queue, options, payload.as_bytes(), properties)
@@ -76,6 +98,7 @@ impl Site {
     pub(crate) async fn settled(&self) {
         let mut queues = vec![self.queue.clone()];
         queues.extend([5, 20].map(|step| format!("{}.wait.{step}ms", self.queue)));
+        queues.push(format!("{}.parked.{PARKED_INTERVAL}ms", self.queue));
         in_time("the messages are settled", async {
             while !self.all_empty(&queues).await {}
         })
@@ -138,7 +161,7 @@ async fn connect(port: u16) -> Link {
     let confirms = channel.confirm_select(ConfirmSelectOptions::default());
     confirms.await.expect("confirm mode");
     Link {
-        _connection: connection,
+        connection,
         channel,
     }
 }

@@ -2,6 +2,7 @@
 
 use idem_messaging::outbox::Outbox;
 use idem_tests::patience::in_time;
+use tokio::sync::oneshot;
 
 use crate::subject::{Broker, ConcurrentSubject, event_of};
 
@@ -21,6 +22,40 @@ pub(crate) async fn the_transaction_that_began_first_and_commits_last_is_not_ski
     first.commit().await.expect("committed");
     relay.sweep().await.expect("swept");
     assert_eq!(broker.names(), ["second", "first"]);
+}
+
+pub(crate) async fn a_running_relay_publishes_at_once_what_was_appended_before_and_is_committed_late<
+    S: ConcurrentSubject,
+>() {
+    let (subject, outbox, broker) = (S::fresh().await, Outbox::new(), Broker::new());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let appending = async {
+        let mut open = Vec::new();
+        for name in ["x", "y"] {
+            let mut tx = subject.pool().begin().await.expect("a transaction");
+            let appended = outbox.append(&mut tx, event_of("case-1", name)).await;
+            appended.expect("appended");
+            open.push(tx);
+        }
+        // The relay goes on, claim by claim.
+        for number in 1..=6 {
+            subject
+                .append(&outbox, event_of("case-1", &format!("{number}")))
+                .await;
+            broker.until_kept(number).await;
+        }
+        for (number, tx) in open.into_iter().enumerate() {
+            tx.commit().await.expect("committed");
+            broker.until_kept(7 + number).await;
+        }
+        drop(stop);
+    };
+    let relay = subject.relay(&outbox, &broker);
+    in_time("everything is published", async {
+        tokio::join!(relay.run(stopped), appending)
+    })
+    .await;
+    assert_eq!(broker.names()[6..], ["x", "y"]);
 }
 
 pub(crate) async fn an_event_that_is_not_committed_stops_nobody<S: ConcurrentSubject>() {

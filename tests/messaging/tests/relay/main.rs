@@ -3,7 +3,9 @@
 mod concurrent;
 mod dead;
 mod in_process;
+mod in_process_source;
 mod lapse;
+mod listen;
 mod operate;
 mod order;
 mod publish;
@@ -86,6 +88,7 @@ mod concurrent_postgres {
     laws! { crate::subject::Postgres:
         concurrent::{
             the_transaction_that_began_first_and_commits_last_is_not_skipped,
+            a_running_relay_publishes_at_once_what_was_appended_before_and_is_committed_late,
             an_event_that_is_not_committed_stops_nobody,
             an_ordered_append_waits_for_the_commit_of_another,
         }
@@ -96,6 +99,7 @@ mod concurrent_mysql {
     laws! { crate::subject::MySql:
         concurrent::{
             the_transaction_that_began_first_and_commits_last_is_not_skipped,
+            a_running_relay_publishes_at_once_what_was_appended_before_and_is_committed_late,
             an_event_that_is_not_committed_stops_nobody,
             an_ordered_append_waits_for_the_commit_of_another,
         }

@@ -41,7 +41,7 @@ pub(crate) trait Subject: Sized + Send + Sync {
             }
         }
     }
-    /// Lets every lease and every backoff end: what is pending is due.
+    /// Lets every lease and every backoff end: what is pending is due since an hour, whatever a step of the clock.
     async fn pass_time(&self);
     /// Moves the times of settled events into the past.
     async fn age(&self, by: Duration);

@@ -16,11 +16,9 @@ pub(crate) struct MySql {
     pool: MySqlPool,
 }
 
-impl Subject for MySql {
-    type Db = sqlx::MySql;
-
-    async fn fresh() -> Self {
-        let database = Database::fresh().await;
+impl MySql {
+    /// Creates the tables in a database that has none.
+    pub(crate) async fn of(database: Database) -> Self {
         let pool = database.pool(8);
         let mut conn = pool.acquire().await.expect("a connection");
         schema::create_if_missing(&mut *conn)
@@ -28,6 +26,14 @@ impl Subject for MySql {
             .expect("the tables");
         drop(conn);
         Self { database, pool }
+    }
+}
+
+impl Subject for MySql {
+    type Db = sqlx::MySql;
+
+    async fn fresh() -> Self {
+        Self::of(Database::fresh().await).await
     }
 
     fn pool(&self) -> &MySqlPool {
@@ -53,7 +59,7 @@ impl Subject for MySql {
     }
 
     async fn pass_time(&self) {
-        let sql = format!("UPDATE idem_outbox SET due_at = {NOW} WHERE state = 0");
+        let sql = format!("UPDATE idem_outbox SET due_at = {NOW} - 3600000000 WHERE state = 0");
         self.run(&sql).await;
     }
 

@@ -14,11 +14,9 @@ pub(crate) struct Postgres {
     pool: PgPool,
 }
 
-impl Subject for Postgres {
-    type Db = sqlx::Postgres;
-
-    async fn fresh() -> Self {
-        let database = Database::fresh().await;
+impl Postgres {
+    /// Creates the tables in a database that has none.
+    pub(crate) async fn of(database: Database) -> Self {
         let pool = database.pool(8);
         let mut conn = pool.acquire().await.expect("a connection");
         schema::create_if_missing(&mut *conn)
@@ -26,6 +24,14 @@ impl Subject for Postgres {
             .expect("the tables");
         drop(conn);
         Self { database, pool }
+    }
+}
+
+impl Subject for Postgres {
+    type Db = sqlx::Postgres;
+
+    async fn fresh() -> Self {
+        Self::of(Database::fresh().await).await
     }
 
     fn pool(&self) -> &PgPool {
@@ -51,8 +57,11 @@ impl Subject for Postgres {
     }
 
     async fn pass_time(&self) {
-        self.run("UPDATE idem_outbox SET due_at = clock_timestamp() WHERE state = 0")
-            .await;
+        self.run(
+            "UPDATE idem_outbox SET due_at = clock_timestamp() - interval '1 hour', \
+             lease_ends_at = CASE WHEN claim_token IS NOT NULL THEN clock_timestamp() - interval '1 hour' END WHERE state = 0",
+        )
+        .await;
     }
 
     async fn age(&self, by: Duration) {

@@ -16,11 +16,9 @@ pub(crate) struct Sqlite {
     pool: SqlitePool,
 }
 
-impl Subject for Sqlite {
-    type Db = sqlx::Sqlite;
-
-    async fn fresh() -> Self {
-        let database = Database::fresh(Journal::Wal);
+impl Sqlite {
+    /// Creates the tables in a database that has none.
+    pub(crate) async fn of(database: Database) -> Self {
         let pool = database.pool(8);
         let mut conn = pool.acquire().await.expect("a connection");
         schema::create_if_missing(&mut *conn)
@@ -28,6 +26,14 @@ impl Subject for Sqlite {
             .expect("the tables");
         drop(conn);
         Self { database, pool }
+    }
+}
+
+impl Subject for Sqlite {
+    type Db = sqlx::Sqlite;
+
+    async fn fresh() -> Self {
+        Self::of(Database::fresh(Journal::Wal)).await
     }
 
     fn pool(&self) -> &SqlitePool {
@@ -53,7 +59,7 @@ impl Subject for Sqlite {
     }
 
     async fn pass_time(&self) {
-        let sql = format!("UPDATE idem_outbox SET due_at = {NOW} WHERE state = 0");
+        let sql = format!("UPDATE idem_outbox SET due_at = {NOW} - 3600000000 WHERE state = 0");
         self.run(&sql).await;
     }
 

@@ -6,7 +6,9 @@ mod contended;
 mod databases;
 mod guard;
 mod input;
+mod newer;
 mod pages;
+mod schema;
 
 /// Makes a test of each law for each database.
 macro_rules! stamp {
@@ -47,6 +49,13 @@ stamp! {
     pages::{
         competitors_that_insert_or_find_get_one_row,
         a_maximum_is_the_same_in_any_order_and_however_often,
+    }
+    newer::{
+        a_newer_version_is_applied_whatever_is_missing_and_any_other_is_stale,
+        of_competitors_in_any_order_the_newest_remains,
+    }
+    schema::{
+        the_migration_is_fit_and_a_table_that_lets_a_version_through_twice_is_not,
     }
     input::{
         bad_input_is_refused_with_field_and_limit_and_writes_nothing,

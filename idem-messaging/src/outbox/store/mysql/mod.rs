@@ -14,9 +14,11 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+#[cfg(feature = "metrics")]
+use super::OutboxSample;
 use super::dialect::Store;
 use super::verdict::{self, ClaimVerdict, Due, Partition, list};
-use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
+use super::{ClaimRequest, Claimed, Insertion, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 
 /// The number of locks that ordered appends share.
@@ -30,7 +32,13 @@ impl Store for MySql {
         include_str!("../../../../migrations/mysql/0001_idem_outbox.sql");
     const OWN_CONNECTION: bool = true;
 
-    async fn insert(conn: &mut MySqlConnection, table: &str, event: &Event) -> Result<bool, Error> {
+    type Horizon = ();
+
+    async fn insert(
+        conn: &mut MySqlConnection,
+        table: &str,
+        event: &Event,
+    ) -> Result<Insertion, Error> {
         let (at, after) = match event.deliver {
             Deliver::AtOnce => (None, Duration::ZERO),
             Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
@@ -54,8 +62,9 @@ impl Store for MySql {
             .execute(conn)
             .await;
         match done {
-            Ok(_) => Ok(true),
-            Err(error) if number(&error) == Some(DUPLICATE) => Ok(false),
+            Ok(done) if done.rows_affected() == 1 => Ok(Insertion::Inserted),
+            Ok(_) => Ok(Insertion::NoTransaction),
+            Err(error) if number(&error) == Some(DUPLICATE) => Ok(Insertion::Duplicate),
             Err(error) => Err(error),
         }
     }
@@ -77,6 +86,7 @@ impl Store for MySql {
         conn: &mut MySqlConnection,
         table: &str,
         request: ClaimRequest,
+        _nothing: &mut (),
     ) -> Result<Claimed, Error> {
         let is_due: i64 = sqlx::query_scalar(AssertSqlSafe(sql::is_due(table)))
             .fetch_one(&mut *conn)
@@ -181,6 +191,17 @@ impl Store for MySql {
             .execute(conn)
             .await?;
         Ok(done.rows_affected())
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn sample(conn: &mut MySqlConnection, table: &str) -> Result<OutboxSample, Error> {
+        let found = sqlx::query_as(AssertSqlSafe(sql::sample(table)));
+        let (pending, dead, oldest): (i64, i64, Option<i64>) = found.fetch_one(conn).await?;
+        Ok(OutboxSample {
+            pending,
+            dead,
+            oldest: oldest.unwrap_or(0),
+        })
     }
 
     async fn create(

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::outbox::store::verdict::Partition;
+#[cfg(feature = "metrics")]
+use crate::outbox::store::{COUNTED, SEARCHED};
 use crate::outbox::store::{PROMOTED, Selection};
 
 /// Microseconds since the epoch by the server's clock, for a session of the relay's own. It is constant in a statement,
@@ -18,11 +20,14 @@ const TRUE_NOW: &str = "IF(ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) < 60, \
 pub(super) const ISOLATION: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
 pub(super) const BEGIN: &str = "START TRANSACTION READ WRITE";
 
+/// Inserts nothing outside of a transaction. Only MariaDB can be asked in a statement; MySQL takes the condition for a
+/// comment.
 pub(super) fn insert(table: &str) -> String {
     format!(
         "INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
-         SELECT n.now, coalesce(?, n.now) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM (SELECT {TRUE_NOW} AS now) AS n"
+         SELECT n.now, coalesce(?, n.now) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM (SELECT {TRUE_NOW} AS now) AS n \
+         /*M! WHERE @@in_transaction = 1 */"
     )
 }
 
@@ -166,6 +171,19 @@ pub(super) fn resume(table: &str) -> String {
 pub(super) fn purge(table: &str) -> String {
     format!(
         "DELETE FROM {table} WHERE state = ? AND settled_at <= {NOW} - ? ORDER BY settled_at LIMIT ?"
+    )
+}
+
+/// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
+/// tried. Each part reads a range of an index, and no more rows than it says.
+#[cfg(feature = "metrics")]
+pub(super) fn sample(table: &str) -> String {
+    format!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 0 LIMIT {COUNTED}) AS pending), \
+         (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 LIMIT {COUNTED}) AS dead), \
+         (SELECT {NOW} - MIN(appended_at) FROM (SELECT appended_at, due_at, attempts, claim_token FROM {table} \
+         WHERE state = 0 ORDER BY due_at, seq LIMIT {SEARCHED}) AS due \
+         WHERE due_at <= {NOW} OR attempts > 0 OR claim_token IS NOT NULL)"
     )
 }
 

@@ -1,18 +1,29 @@
 //! The outbox in PostgreSQL.
 
+mod claim;
+mod horizon;
+mod listen;
 mod row;
 mod sql;
 
-use std::time::Duration;
+#[cfg(feature = "operate")]
+pub(in crate::outbox) use self::sql::notify as postgres_notify;
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
 
 use idem_runtime::IdempotencyKey;
-use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Postgres, Row as _};
 use uuid::Uuid;
 
+use self::horizon::Horizon;
+#[cfg(feature = "metrics")]
+use super::OutboxSample;
 use super::dialect::Store;
-use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
+use super::{ClaimRequest, Claimed, Insertion, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
+use crate::outbox::wake::Ears;
 
 /// Serialises those who create at once: `IF NOT EXISTS` alone does not.
 const CREATE_LOCK: &str = "SELECT pg_advisory_xact_lock(3175804461190265217)";
@@ -22,29 +33,30 @@ impl Store for Postgres {
         include_str!("../../../../migrations/postgres/0001_idem_outbox.sql");
     const OWN_CONNECTION: bool = true;
 
-    async fn insert(conn: &mut PgConnection, table: &str, event: &Event) -> Result<bool, Error> {
-        let (at, after) = match event.deliver {
-            Deliver::AtOnce => (None, Duration::ZERO),
-            Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
-            Deliver::After(delay) => (None, delay),
-        };
-        let done = sqlx::query(AssertSqlSafe(sql::insert(table)))
-            .bind(at)
-            .bind(micros(after))
-            .bind(event.id.as_str())
-            .bind(&event.topic)
-            .bind(&event.partition_key)
-            .bind(&event.kind)
-            .bind(&event.source)
-            .bind(&event.subject)
-            .bind(&event.content_type)
-            .bind(&event.traceparent)
-            .bind(&event.tracestate)
-            .bind(event.headers_text())
-            .bind(&event.payload)
-            .execute(conn)
+    type Horizon = Horizon;
+
+    async fn insert(
+        conn: &mut PgConnection,
+        table: &str,
+        event: &Event,
+    ) -> Result<Insertion, Error> {
+        if insert(conn, table, event).await? {
+            return Ok(Insertion::Inserted);
+        }
+        sqlx::query(sql::NUMBER_TRANSACTION)
+            .execute(&mut *conn)
             .await?;
-        Ok(done.rows_affected() == 1)
+        if insert(conn, table, event).await? {
+            return Ok(Insertion::Inserted);
+        }
+        let in_transaction: bool = sqlx::query_scalar(AssertSqlSafe(sql::in_transaction()))
+            .fetch_one(conn)
+            .await?;
+        Ok(if in_transaction {
+            Insertion::Duplicate
+        } else {
+            Insertion::NoTransaction
+        })
     }
 
     async fn lock_partition(
@@ -64,14 +76,11 @@ impl Store for Postgres {
         conn: &mut PgConnection,
         table: &str,
         request: ClaimRequest,
+        horizon: &mut Horizon,
     ) -> Result<Claimed, Error> {
-        let rows = message(conn, sql::claim(table, request)).await?;
-        let mut claimed = Claimed::default();
-        for row in rows {
-            claimed.put_aside = u64::try_from(row.try_get::<i64, _>(0)?).unwrap_or_default();
-            claimed.events.extend(row::claimed(&row)?);
-        }
-        Ok(claimed)
+        horizon.begin(Instant::now());
+        let rows = message(conn, claim::statement(table, request, horizon)).await?;
+        claim::answer(&rows, horizon)
     }
 
     async fn settle(
@@ -123,6 +132,22 @@ impl Store for Postgres {
             .len() as u64)
     }
 
+    async fn listen(pool: &PgPool, table: &str, ears: &Ears, keepalive: Duration) -> Infallible {
+        listen::listen(pool, table, ears, keepalive).await
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn sample(conn: &mut PgConnection, table: &str) -> Result<OutboxSample, Error> {
+        // Without a name for the statement: a pooler may lend another connection the next time.
+        let found = sqlx::query_as(AssertSqlSafe(sql::sample(table))).persistent(false);
+        let (pending, dead, oldest): (i64, i64, Option<i64>) = found.fetch_one(conn).await?;
+        Ok(OutboxSample {
+            pending,
+            dead,
+            oldest: oldest.unwrap_or(0),
+        })
+    }
+
     async fn create(conn: &mut PgConnection, table: &str, migration: String) -> Result<(), Error> {
         let mut tx = conn.begin().await?;
         tx.execute("SET TRANSACTION READ WRITE").await?;
@@ -145,14 +170,41 @@ impl Store for Postgres {
     }
 }
 
-/// Sends a whole transaction as one message. After an error the transaction is ended; if that fails too, the connection
+/// Returns whether the event was inserted.
+async fn insert(conn: &mut PgConnection, table: &str, event: &Event) -> Result<bool, Error> {
+    let (at, after) = match event.deliver {
+        Deliver::AtOnce => (None, Duration::ZERO),
+        Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
+        Deliver::After(delay) => (None, delay),
+    };
+    let done = sqlx::query(AssertSqlSafe(sql::insert(table)))
+        .bind(at)
+        .bind(micros(after))
+        .bind(event.id.as_str())
+        .bind(&event.topic)
+        .bind(&event.partition_key)
+        .bind(&event.kind)
+        .bind(&event.source)
+        .bind(&event.subject)
+        .bind(&event.content_type)
+        .bind(&event.traceparent)
+        .bind(&event.tracestate)
+        .bind(event.headers_text())
+        .bind(&event.payload)
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Sends a whole transaction as one message, and returns the rows of its statements that are to be read. After an error the transaction is ended; if that fails too, the connection
 /// is of no more use, and whoever has it next is told so by the server.
 async fn message(conn: &mut PgConnection, text: String) -> Result<Vec<PgRow>, Error> {
     let answer = conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await;
     if answer.is_err() {
         let _ = conn.execute(sqlx::raw_sql("ROLLBACK")).await;
     }
-    answer
+    let is_answer = |row: &PgRow| row.try_column("unread").is_err();
+    answer.map(|rows| rows.into_iter().filter(is_answer).collect())
 }
 
 /// The number of a partition's lock. Two partitions with one number wait for each other, and nothing worse.

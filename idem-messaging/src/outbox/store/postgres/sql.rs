@@ -8,23 +8,48 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::outbox::store::{ClaimRequest, PROMOTED, Selection, Settled, Settlement, micros};
+#[cfg(feature = "metrics")]
+use crate::outbox::store::{COUNTED, SEARCHED};
+use crate::outbox::store::{PROMOTED, Selection, Settled, Settlement, micros};
 
 /// What a transaction of the relay begins with, whatever the session's defaults. A claim needs a snapshot for each
 /// statement.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n";
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n";
 
-/// A claim never reads the whole table, whatever the planner last knew of its size: an outbox grows from nothing to a
-/// million between two runs of ANALYZE. The setting ends with the transaction.
-const BY_INDEX: &str = "SET LOCAL enable_seqscan = off;\n";
+/// A claim and a settlement never read the whole table, whatever the planner last knew of its size: an outbox grows from
+/// nothing to a million between two runs of ANALYZE. Nor are they compiled: that takes longer than they do. Bytes come as
+/// the driver reads them, whatever the session's default. The settings end with the transaction; the row that answers is no
+/// answer of theirs.
+pub(super) const BY_INDEX: &str = "SELECT set_config('enable_seqscan', 'off', true) AS unread, set_config('jit', 'off', true), \
+     set_config('bytea_output', 'hex', true);\n";
 
+/// What an event gives up that is not ready, or not pending, any more.
+pub(super) const UNREADY: &str = "queued_xid = NULL, lease_ends_at = NULL, claim_token = NULL";
+
+/// The number of the transaction, given to an event that becomes ready.
+pub(super) const NUMBER: &str = "pg_current_xact_id()";
+
+/// Whether the transaction has a number. It gets one by its first write; that of a statement outside of any block has none
+/// before it.
+const HAS_NUMBER: &str = "pg_current_xact_id_if_assigned() IS NOT NULL";
+
+/// Gives the transaction its number, as its first write would.
+pub(super) const NUMBER_TRANSACTION: &str = "SELECT pg_current_xact_id()::text";
+
+pub(super) fn in_transaction() -> String {
+    format!("SELECT {HAS_NUMBER}")
+}
+
+/// Inserts nothing in a transaction that has not written before, which may be that of this statement alone.
 pub(super) fn insert(table: &str) -> String {
     format!(
-        "INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
+        "INSERT INTO {table} (appended_at, due_at, queued_xid, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
          SELECT clock_timestamp(), \
          coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond', \
+         CASE WHEN $1 IS NULL AND $2 = 0 THEN {NUMBER} END, \
          $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 \
+         WHERE {HAS_NUMBER} \
          ON CONFLICT (id) DO NOTHING"
     )
 }
@@ -33,66 +58,16 @@ pub(super) fn insert(table: &str) -> String {
 pub(super) const LOCK_PARTITION: &str = "SELECT pg_advisory_xact_lock($1)";
 
 /// The events of a partition that have not left; both names must be bound to a row `p`.
-fn of_partition(alias: &str) -> String {
+pub(super) fn of_partition(alias: &str) -> String {
     format!(
         "{alias}.topic = p.topic AND {alias}.partition_key = p.partition_key AND {alias}.partition_key IS NOT NULL \
          AND {alias}.state IN (0, 3, 4)"
     )
 }
 
-pub(super) fn claim(table: &str, request: ClaimRequest) -> String {
-    let ClaimRequest {
-        limit,
-        lease,
-        token,
-    } = request;
-    let (lease, of_partition) = (micros(lease), of_partition("e"));
-    format!(
-        "{BEGIN}{BY_INDEX}\
-WITH due AS MATERIALIZED (
-    SELECT seq, topic, partition_key FROM {table}
-     WHERE state = 0 AND due_at <= statement_timestamp()
-     ORDER BY due_at, seq LIMIT {limit} FOR UPDATE SKIP LOCKED
-), paused AS MATERIALIZED (
-    SELECT topic FROM {table}_paused WHERE topic IN (SELECT topic FROM due) FOR SHARE SKIP LOCKED
-), front AS MATERIALIZED (
-    SELECT p.topic, p.partition_key, f.seq
-      FROM (SELECT DISTINCT topic, partition_key FROM due WHERE partition_key IS NOT NULL) p
-     CROSS JOIN LATERAL (
-        SELECT e.seq FROM {table} e
-         WHERE {of_partition} AND e.seq NOT IN (SELECT seq FROM due)
-         ORDER BY e.seq LIMIT 1) f
-), verdict AS MATERIALIZED (
-    SELECT d.seq, f.seq AS front, coalesce(f.seq < d.seq, false) AS waits,
-           d.topic IN (SELECT topic FROM paused) AS held
-      FROM due d LEFT JOIN front f ON f.topic = d.topic AND f.partition_key = d.partition_key
-), locked AS MATERIALIZED (
-    SELECT seq FROM {table}
-     WHERE seq IN (SELECT front FROM verdict WHERE waits AND NOT held) AND state IN (0, 3, 4)
-       FOR SHARE SKIP LOCKED
-), waiting AS (
-    UPDATE {table} t SET state = 3, due_at = NULL, claim_token = NULL FROM verdict v
-     WHERE t.seq = v.seq AND v.waits AND NOT v.held AND v.front IN (SELECT seq FROM locked) RETURNING 1
-), held AS (
-    UPDATE {table} t SET state = 4, due_at = NULL, claim_token = NULL FROM verdict v
-     WHERE t.seq = v.seq AND v.held RETURNING 1
-), claimed AS (
-    UPDATE {table} t SET due_at = statement_timestamp() + {lease} * interval '1 microsecond',
-           claim_token = '{token}', attempts = attempts + 1
-      FROM verdict v WHERE t.seq = v.seq AND NOT v.waits AND NOT v.held
-    RETURNING t.seq, t.attempts, (extract(epoch FROM t.appended_at) * 1000000)::bigint AS appended_at, t.id, t.topic,
-              t.partition_key, t.event_type, t.source, t.subject, t.content_type, t.traceparent, t.tracestate, t.headers,
-              t.payload
-)
-SELECT (SELECT count(*) FROM waiting) + (SELECT count(*) FROM held) AS put_aside, c.*
-  FROM (SELECT) one LEFT JOIN claimed c ON true ORDER BY c.seq;
-COMMIT"
-    )
-}
-
 /// Each statement returns `seq` and token of the events that still carried it.
 pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> String {
-    let mut text = BEGIN.to_owned();
+    let mut text = format!("{BEGIN}{BY_INDEX}");
     let rows = |chosen: &dyn Fn(&Settled) -> Option<String>| {
         let rows: Vec<_> = settlements
             .iter()
@@ -121,7 +96,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     if keep {
         push(
             &format!(
-                "UPDATE {table} t SET state = 1, settled_at = statement_timestamp(), due_at = NULL, claim_token = NULL, \
+                "UPDATE {table} t SET state = 1, settled_at = statement_timestamp(), due_at = NULL, {UNREADY}, \
                  last_error = NULL"
             ),
             "",
@@ -132,7 +107,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     }
     push(
         &format!(
-            "UPDATE {table} t SET state = 2, settled_at = statement_timestamp(), due_at = NULL, claim_token = NULL, \
+            "UPDATE {table} t SET state = 2, settled_at = statement_timestamp(), due_at = NULL, {UNREADY}, \
              last_error = v.error"
         ),
         ", error",
@@ -143,7 +118,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     );
     push(
         &format!(
-            "UPDATE {table} t SET due_at = statement_timestamp() + v.wait * interval '1 microsecond', claim_token = NULL, \
+            "UPDATE {table} t SET due_at = statement_timestamp() + v.wait * interval '1 microsecond', {UNREADY}, \
              last_error = v.error"
         ),
         ", wait, error",
@@ -156,7 +131,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     );
     push(
         &format!(
-            "UPDATE {table} t SET due_at = statement_timestamp() + v.wait * interval '1 microsecond', claim_token = NULL, \
+            "UPDATE {table} t SET due_at = statement_timestamp() + v.wait * interval '1 microsecond', {UNREADY}, \
              attempts = attempts - 1"
         ),
         ", wait",
@@ -189,7 +164,7 @@ fn promote(table: &str, settlements: &[Settlement]) -> String {
         .collect();
     let (values, first, next) = (values.join(", "), of_partition("h"), of_partition("w"));
     format!(
-        "UPDATE {table} SET state = 0, due_at = statement_timestamp() WHERE state = 3 AND seq IN (
+        "UPDATE {table} SET state = 0, due_at = statement_timestamp(), queued_xid = {NUMBER} WHERE state = 3 AND seq IN (
     SELECT w.seq FROM (VALUES {values}) p(topic, partition_key)
      CROSS JOIN LATERAL (SELECT h.state FROM {table} h WHERE {first} ORDER BY h.seq LIMIT 1) h
      CROSS JOIN LATERAL (SELECT w.seq, w.state FROM {table} w WHERE {next} ORDER BY w.seq LIMIT {PROMOTED}) w
@@ -209,8 +184,9 @@ pub(super) fn revive(table: &str, state: i16, selection: &Selection) -> String {
         ),
     };
     format!(
-        "{BEGIN}UPDATE {table} SET state = 0, due_at = statement_timestamp(), settled_at = NULL, attempts = 0 \
-         WHERE state = {state} AND {chosen} RETURNING seq; COMMIT"
+        "{BEGIN}UPDATE {table} SET state = 0, due_at = statement_timestamp(), queued_xid = {NUMBER}, settled_at = NULL, attempts = 0 \
+         WHERE state = {state} AND {chosen} RETURNING seq; {}COMMIT",
+        notify(table)
     )
 }
 
@@ -227,9 +203,18 @@ pub(super) fn resume(table: &str, topic: &str, limit: u32) -> String {
     let topic = text_of(topic);
     format!(
         "{BEGIN}DELETE FROM {table}_paused WHERE topic = {topic};
-UPDATE {table} SET state = 0, due_at = statement_timestamp() WHERE state = 4 AND seq IN (
+UPDATE {table} SET state = 0, due_at = statement_timestamp(), queued_xid = {NUMBER} WHERE state = 4 AND seq IN (
     SELECT seq FROM {table} WHERE state = 4 AND topic = {topic} ORDER BY seq LIMIT {limit} FOR UPDATE) RETURNING seq;
-COMMIT"
+{}COMMIT",
+        notify(table)
+    )
+}
+
+/// Wakes the relays that listen, if appends do so. The trigger is on INSERT: one on UPDATE would fire for each claim.
+pub(in crate::outbox) fn notify(table: &str) -> String {
+    format!(
+        "SELECT pg_notify(concat('idem:outbox:', n.number), '') AS unread \
+         FROM (SELECT to_regclass('{table}')::oid) n(number) WHERE {HAS_TRIGGER};\n"
     )
 }
 
@@ -242,6 +227,24 @@ pub(super) fn purge(table: &str, state: i16, retention: Duration, limit: u32) ->
     )
 }
 
+/// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
+/// tried. Each part reads a range of an index, and no more rows than it says.
+#[cfg(feature = "metrics")]
+pub(super) fn sample(table: &str) -> String {
+    let ready = "state = 0 AND queued_xid IS NOT NULL";
+    let later = "state = 0 AND queued_xid IS NULL";
+    format!(
+        "SELECT (SELECT count(*) FROM ((SELECT 1 FROM {table} WHERE {ready} LIMIT {COUNTED}) \
+         UNION ALL (SELECT 1 FROM {table} WHERE {later} LIMIT {COUNTED}) LIMIT {COUNTED}) AS pending), \
+         (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 LIMIT {COUNTED}) AS dead), \
+         (SELECT (extract(epoch FROM clock_timestamp() - min(appended_at)) * 1000000)::bigint FROM ( \
+         (SELECT appended_at FROM {table} WHERE {ready} ORDER BY queued_xid, seq LIMIT {SEARCHED}) UNION ALL \
+         (SELECT appended_at FROM (SELECT appended_at, due_at, attempts FROM {table} WHERE {later} \
+         ORDER BY due_at, seq LIMIT {SEARCHED}) AS later \
+         WHERE due_at <= statement_timestamp() OR attempts > 0)) AS due)"
+    )
+}
+
 /// A text as an expression that means the same whatever `standard_conforming_strings` and `client_encoding` are.
 fn text_of(text: &str) -> String {
     let mut digits = String::with_capacity(text.len() * 2);
@@ -249,6 +252,16 @@ fn text_of(text: &str) -> String {
         let _ = write!(digits, "{byte:02x}");
     }
     format!("convert_from(decode('{digits}', 'hex'), 'UTF8')")
+}
+
+/// Whether a trigger of the optional migration is on the table `n.number`.
+const HAS_TRIGGER: &str = "\
+EXISTS (SELECT FROM pg_trigger g JOIN pg_proc f ON f.oid = g.tgfoid
+    WHERE g.tgrelid = n.number AND g.tgenabled <> 'D' AND f.prosrc LIKE '%idem:outbox:%')";
+
+/// The number of the table `$1`, and whether such a trigger is on it.
+pub(super) fn notified() -> String {
+    format!("SELECT n.number::bigint, {HAS_TRIGGER} FROM (SELECT to_regclass($1)::oid) n(number)")
 }
 
 /// One row for each reason why the table is unfit. `$1` is the table's name.
@@ -271,7 +284,9 @@ UNION ALL SELECT 'the sequence of seq has a cache, so that appends are not numbe
     WHERE EXISTS (SELECT FROM pg_sequence s
         WHERE s.seqrelid = pg_get_serial_sequence(o.oid::regclass::text, 'seq')::regclass AND (s.seqcache > 1 OR s.seqcycle OR s.seqincrement < 1))
 UNION ALL SELECT 'seq is not numbered by a sequence of the table' FROM o WHERE pg_get_serial_sequence(o.oid::regclass::text, 'seq') IS NULL
-UNION ALL SELECT 'it has no valid index on (due_at, seq) for the pending events: a claim would read the whole table' FROM o
+UNION ALL SELECT 'it has no valid index on (queued_xid, seq) for the events that are ready: a claim would read the whole table' FROM o
+    WHERE NOT EXISTS (SELECT FROM i WHERE valid AND columns[1:2] = '{queued_xid,seq}')
+UNION ALL SELECT 'it has no valid index on (due_at, seq) for the events that become due: a claim would read the whole table' FROM o
     WHERE NOT EXISTS (SELECT FROM i WHERE valid AND columns[1:2] = '{due_at,seq}')
 UNION ALL SELECT 'it has no valid index on (topic, partition_key, seq) for the events that have not left' FROM o
     WHERE NOT EXISTS (SELECT FROM i WHERE valid AND partial AND columns[1:3] = '{topic,partition_key,seq}')

@@ -12,9 +12,11 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Sqlite, SqliteTransaction};
 use uuid::Uuid;
 
+#[cfg(feature = "metrics")]
+use super::OutboxSample;
 use super::dialect::Store;
 use super::verdict::{self, ClaimVerdict, Due};
-use super::{ClaimRequest, Claimed, Selection, Settlement, micros};
+use super::{ClaimRequest, Claimed, Insertion, Selection, Settlement, micros};
 use crate::outbox::event::{Deliver, Event};
 
 impl Store for Sqlite {
@@ -22,17 +24,19 @@ impl Store for Sqlite {
         include_str!("../../../../migrations/sqlite/0001_idem_outbox.sql");
     const OWN_CONNECTION: bool = false;
 
+    type Horizon = ();
+
     async fn insert(
         conn: &mut SqliteConnection,
         table: &str,
         event: &Event,
-    ) -> Result<bool, Error> {
+    ) -> Result<Insertion, Error> {
         let (at, after) = match event.deliver {
             Deliver::AtOnce => (None, Duration::ZERO),
             Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
             Deliver::After(delay) => (None, delay),
         };
-        let done = sqlx::query(AssertSqlSafe(sql::insert(table)))
+        let inserted = sqlx::query(AssertSqlSafe(sql::insert(table)))
             .bind(at)
             .bind(micros(after))
             .bind(event.id.as_str())
@@ -46,9 +50,12 @@ impl Store for Sqlite {
             .bind(&event.tracestate)
             .bind(event.headers_text())
             .bind(&event.payload)
-            .execute(conn)
+            .fetch_optional(conn)
             .await?;
-        Ok(done.rows_affected() == 1)
+        Ok(match inserted {
+            Some(_) => Insertion::Inserted,
+            None => Insertion::Duplicate,
+        })
     }
 
     /// An INSERT holds the database's write lock until the end of the transaction: every append is ordered.
@@ -65,6 +72,7 @@ impl Store for Sqlite {
         conn: &mut SqliteConnection,
         table: &str,
         request: ClaimRequest,
+        _nothing: &mut (),
     ) -> Result<Claimed, Error> {
         let is_due: bool = sqlx::query_scalar(AssertSqlSafe(sql::is_due(table)))
             .fetch_one(&mut *conn)
@@ -171,6 +179,17 @@ impl Store for Sqlite {
             .execute(conn)
             .await?;
         Ok(done.rows_affected())
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn sample(conn: &mut SqliteConnection, table: &str) -> Result<OutboxSample, Error> {
+        let found = sqlx::query_as(AssertSqlSafe(sql::sample(table)));
+        let (pending, dead, oldest): (i64, i64, Option<i64>) = found.fetch_one(conn).await?;
+        Ok(OutboxSample {
+            pending,
+            dead,
+            oldest: oldest.unwrap_or(0),
+        })
     }
 
     async fn create(

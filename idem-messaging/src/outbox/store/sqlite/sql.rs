@@ -1,17 +1,21 @@
 //! The statements for SQLite. Only integers are spliced.
 
+#[cfg(feature = "metrics")]
+use crate::outbox::store::{COUNTED, SEARCHED};
 use crate::outbox::store::{PROMOTED, Selection};
 
 /// Microseconds since the epoch, by the database's clock (to the millisecond: SQLite knows no finer time).
 pub(super) const NOW: &str =
     "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
 
+/// The savepoint is never released: in a transaction it ends with it, and outside of any it begins one, which is undone
+/// unless the caller commits it. SQLite cannot be asked whether there is a transaction.
 pub(super) fn insert(table: &str) -> String {
     format!(
-        "INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
+        "SAVEPOINT idem_outbox_append; INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
          VALUES ({NOW}, coalesce(?1, {NOW}) + ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
-         ON CONFLICT (id) DO NOTHING"
+         ON CONFLICT (id) DO NOTHING RETURNING 1"
     )
 }
 
@@ -128,6 +132,19 @@ pub(super) fn purge(table: &str) -> String {
     format!(
         "DELETE FROM {table} WHERE seq IN (SELECT seq FROM {table} WHERE state = ?1 AND state IN (1, 2) \
          AND settled_at <= {NOW} - ?2 ORDER BY settled_at LIMIT ?3)"
+    )
+}
+
+/// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
+/// tried. Each part reads a range of an index, and no more rows than it says.
+#[cfg(feature = "metrics")]
+pub(super) fn sample(table: &str) -> String {
+    format!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 0 LIMIT {COUNTED}) AS pending), \
+         (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 AND state IN (1, 2) LIMIT {COUNTED}) AS dead), \
+         (SELECT {NOW} - min(appended_at) FROM (SELECT appended_at, due_at, attempts, claim_token FROM {table} \
+         WHERE state = 0 ORDER BY due_at, seq LIMIT {SEARCHED}) AS due \
+         WHERE due_at <= {NOW} OR attempts > 0 OR claim_token IS NOT NULL)"
     )
 }
 
