@@ -1,0 +1,95 @@
+//! The program, run on real databases: each law is written once and instantiated for each of them.
+
+mod audit;
+mod changes;
+mod doctor;
+mod events;
+mod faults;
+mod looks;
+mod pages;
+mod program;
+mod races;
+mod removals;
+mod story;
+mod subject;
+
+/// Makes a module of tests for each database.
+macro_rules! stamp {
+    ($($name:ident: $subject:ident),+ $(,)?) => {
+        $(mod $name {
+            laws! { crate::subject::$subject:
+                looks::{
+                    what_schema_print_prints_is_fit,
+                    records_are_counted_by_namespace_operation_and_status,
+                    records_are_listed_by_what_is_asked_for,
+                    a_payload_is_shown_only_where_it_is_revealed,
+                    a_request_is_explained_against_its_record,
+                }
+                changes::{
+                    an_unknown_outcome_is_resolved_as_completed,
+                    an_unknown_outcome_is_resolved_as_failed,
+                    an_outcome_that_never_happened_is_the_next_callers,
+                    a_lease_that_lapsed_unseen_is_resolved_too,
+                    what_is_resolved_is_not_resolved_again,
+                    a_lapsed_lease_is_released_and_its_owner_has_lost_it,
+                    neither_a_live_lease_nor_a_result_is_released,
+                }
+                removals::{
+                    a_purge_deletes_what_a_dry_run_has_counted,
+                    a_scope_is_forgotten_and_no_other,
+                    a_scope_with_an_open_outcome_is_not_forgotten,
+                    a_call_in_flight_ends_unharmed_while_its_scope_is_forgotten,
+                }
+                races::{
+                    an_owner_that_came_back_first_keeps_its_lease,
+                    of_two_operators_one_resolves,
+                    a_change_whose_audit_row_fails_is_undone,
+                }
+                audit::{
+                    every_change_says_who_did_it_and_why,
+                    without_an_audit_table_nothing_is_changed,
+                    without_a_terminal_nothing_is_changed_unless_yes_is_said,
+                }
+                events::{
+                    dead_events_are_counted_listed_and_shown_without_their_payload,
+                    dead_events_are_requeued_and_published,
+                    dead_events_are_dropped_and_no_others,
+                    a_paused_topic_is_resumed,
+                }
+                doctor::{
+                    what_waits_for_somebody_is_found,
+                    a_missing_table_is_found,
+                    a_missing_index_is_found,
+                    a_retention_below_the_brokers_window_is_found,
+                }
+                pages::{
+                    the_page_of_the_command_line_shows_what_it_prints,
+                    the_runbook_mends_what_it_says,
+                }
+                faults::{
+                    a_table_that_is_not_there_is_a_sentence,
+                    a_table_of_another_version_is_a_sentence,
+                    a_key_without_a_record_is_a_sentence,
+                    a_wrong_value_is_a_fault_of_usage,
+                }
+            }
+        })+
+    };
+}
+
+macro_rules! laws {
+    ($subject:ty: $($group:ident::{ $($law:ident),+ $(,)? })+) => {
+        $($(
+            #[tokio::test]
+            async fn $law() {
+                crate::$group::$law::<$subject>().await;
+            }
+        )+)+
+    };
+}
+
+stamp! {
+    on_postgres: Postgres,
+    on_mariadb: MariaDb,
+    on_sqlite: Sqlite,
+}

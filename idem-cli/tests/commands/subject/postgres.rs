@@ -1,0 +1,54 @@
+//! PostgreSQL under the laws.
+
+use idem_tests::postgres::Database;
+use sqlx::{AssertSqlSafe, Executor as _, PgPool, Pool};
+
+use super::{Subject, migrations};
+
+pub(crate) struct Postgres {
+    database: Database,
+    pool: PgPool,
+}
+
+impl Postgres {
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+}
+
+impl Subject for Postgres {
+    type Db = sqlx::Postgres;
+
+    const DATABASE: &'static str = "postgres";
+    const HOUR: &'static str = "interval '1 hour'";
+    const NOW: &'static str = "clock_timestamp()";
+
+    async fn fresh() -> Self {
+        let database = Database::fresh().await;
+        let pool = database.pool(4);
+        let subject = Self { database, pool };
+        subject.run(&migrations(Self::DATABASE)).await;
+        subject
+    }
+
+    fn pool(&self) -> &Pool<sqlx::Postgres> {
+        &self.pool
+    }
+
+    fn url(&self) -> String {
+        self.database.url()
+    }
+
+    async fn run(&self, sql: &str) {
+        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let done = self.pool.execute(statement).await;
+        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(&self.pool)
+            .await;
+        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+}
