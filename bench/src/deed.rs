@@ -1,15 +1,18 @@
-//! The cases as data, and the work of each.
+//! What the cases do.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use crate::Fault;
-use crate::hand;
-use crate::server::{Database, Path, Way, settled};
+use crate::server::{Database, Way, settled};
 use crate::work::{
-    HELD, NAMESPACE, Pay, PayError, fresh_key, key, one, pay_and_hold, pay_keeping_request,
-    pay_leased, pay_one, pay_or_fail, pay_three, three,
+    HELD, NAMESPACE, Paid, Pay, PayError, fresh_key, key, one, pay_and_hold, pay_keeping_request,
+    pay_leased, pay_one, pay_or_fail, pay_patiently, pay_three, three,
 };
+use crate::{hand, textbook};
 
 /// The work of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +24,15 @@ pub(crate) enum Deed {
     /// One SELECT of a record by its key.
     Select,
     One,
+    /// As `One`, with a random key.
+    OneAtRandom,
     Three,
     Replay,
+    /// As it comes to another process than the one that ran the first call.
+    ReplayElsewhere,
     InFlight,
+    /// Waits for the call in flight.
+    Wait,
     Mismatch,
     /// `record_request`.
     KeepingRequest,
@@ -38,143 +47,81 @@ pub(crate) enum Deed {
     HandUnfused,
     HandFused,
     HandFusedReplay,
+    /// A row for the key, inserted and updated in the body's transaction.
+    Textbook,
+    TextbookReplay,
+    /// A row for the key, inserted and updated in transactions of their own around the body's.
+    TextbookPair,
+    /// Of ten calls, so many are replays and the others first runs.
+    Mixed {
+        replays: usize,
+        elsewhere: bool,
+    },
 }
 
-/// One row of a table of cases.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) deed: Deed,
-    pub(crate) path: Path,
-    /// The case that it is compared with.
-    pub(crate) against: &'static str,
-}
-
-const fn case(name: &'static str, deed: Deed, path: Path, against: &'static str) -> Case {
-    Case {
-        name,
-        deed,
-        path,
-        against,
+impl Deed {
+    /// Returns what this call does. Replays are spread evenly among the calls.
+    fn drawn(self) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        match self {
+            Self::Mixed { replays, elsewhere } => {
+                // Seven and ten have no common divisor.
+                let turn = COUNT.fetch_add(1, Ordering::Relaxed) * 7 % 10;
+                match (turn < replays, elsewhere) {
+                    (true, false) => Self::Replay,
+                    (true, true) => Self::ReplayElsewhere,
+                    (false, _) => Self::One,
+                }
+            }
+            other => other,
+        }
     }
 }
 
-pub(crate) const PLAIN_1: &str = "plain, 1 statement";
-pub(crate) const PLAIN_3: &str = "plain, 3 statements";
-pub(crate) const SELECT: &str = "one SELECT";
-
-/// All cases of one call.
-pub(crate) const CASES: [Case; 26] = {
-    use Path::{Fused, Unfused};
-    [
-        case(PLAIN_1, Deed::PlainOne, Fused, PLAIN_1),
-        case(PLAIN_3, Deed::PlainThree, Fused, PLAIN_3),
-        case(SELECT, Deed::Select, Fused, SELECT),
-        case("first run, 1 statement, fused", Deed::One, Fused, PLAIN_1),
-        case(
-            "first run, 1 statement, unfused",
-            Deed::One,
-            Unfused,
-            PLAIN_1,
-        ),
-        case(
-            "first run, 3 statements, fused",
-            Deed::Three,
-            Fused,
-            PLAIN_3,
-        ),
-        case(
-            "first run, 3 statements, unfused",
-            Deed::Three,
-            Unfused,
-            PLAIN_3,
-        ),
-        case("by hand, fused", Deed::HandFused, Fused, PLAIN_1),
-        case("by hand, unfused", Deed::HandUnfused, Unfused, PLAIN_1),
-        case("replay, fused", Deed::Replay, Fused, SELECT),
-        case("replay, unfused", Deed::Replay, Unfused, SELECT),
-        case(
-            "replay by hand, fused",
-            Deed::HandFusedReplay,
-            Fused,
-            SELECT,
-        ),
-        case("in flight, fused", Deed::InFlight, Fused, SELECT),
-        case("in flight, unfused", Deed::InFlight, Unfused, SELECT),
-        case("mismatch, fused", Deed::Mismatch, Fused, SELECT),
-        case("mismatch, unfused", Deed::Mismatch, Unfused, SELECT),
-        case(
-            "record_request, fused",
-            Deed::KeepingRequest,
-            Fused,
-            PLAIN_1,
-        ),
-        case(
-            "record_request, unfused",
-            Deed::KeepingRequest,
-            Unfused,
-            PLAIN_1,
-        ),
-        case(
-            "failures = \"record\", success, fused",
-            Deed::FailuresSuccess,
-            Fused,
-            PLAIN_1,
-        ),
-        case(
-            "failures = \"record\", success, unfused",
-            Deed::FailuresSuccess,
-            Unfused,
-            PLAIN_1,
-        ),
-        case(
-            "failures = \"record\", failure, fused",
-            Deed::FailuresFailure,
-            Fused,
-            PLAIN_1,
-        ),
-        case(
-            "failures = \"record\", failure, unfused",
-            Deed::FailuresFailure,
-            Unfused,
-            PLAIN_1,
-        ),
-        case(
-            "failures = \"record\", replay, fused",
-            Deed::FailuresReplay,
-            Fused,
-            SELECT,
-        ),
-        case(
-            "failures = \"record\", replay, unfused",
-            Deed::FailuresReplay,
-            Unfused,
-            SELECT,
-        ),
-        case("caller's transaction", Deed::Caller, Fused, PLAIN_1),
-        case("lease mode", Deed::Lease, Fused, PLAIN_1),
-    ]
-};
-
-/// The keys that exist before the first case: recorded, recorded as failed, and in flight.
+/// The keys that exist before the first case: recorded here and elsewhere, recorded as failed, and in
+/// flight.
 pub(crate) struct Stage {
     recorded: IdempotencyKey,
     by_hand: IdempotencyKey,
+    by_textbook: IdempotencyKey,
     failed: IdempotencyKey,
     in_flight: IdempotencyKey,
+    /// The number of the next of the [`ELSEWHERE`] keys.
+    elsewhere: AtomicUsize,
 }
 
+/// How many keys are recorded as if by another process: the record of the recorded key, copied in
+/// SQL. They are replayed in turn. When one comes again, this process has replayed so many others
+/// since that it no longer remembers the key.
+const ELSEWHERE: usize = 10_000;
+
+const COPY: &str = "INSERT INTO idem_record (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, \
+     codec, namespace, scope, key, operation, fingerprint, result) \
+     SELECT r.created_at, r.expires_at, gen_random_uuid(), r.attempt, r.status, r.fingerprint_version, \
+     r.codec, r.namespace, r.scope, 'elsewhere ' || n, r.operation, r.fingerprint, r.result \
+     FROM idem_record AS r, generate_series(0, $1 - 1) AS n WHERE r.key = 'recorded'";
+
 impl Stage {
+    /// Returns a stage for calls with fresh keys only: nothing is recorded.
+    pub(crate) fn bare() -> Self {
+        Self {
+            recorded: key("recorded"),
+            by_hand: key("recorded by hand"),
+            by_textbook: key("recorded by textbook"),
+            failed: key("failed"),
+            in_flight: key("in flight"),
+            elsewhere: AtomicUsize::new(0),
+        }
+    }
+
     /// Prepares the keys in this database. No call is in flight yet.
     pub(crate) async fn set(database: &Database) -> Result<Self, Fault> {
         let pool = database.pool(Way::DIRECT);
-        let stage = Self {
-            recorded: key("recorded"),
-            by_hand: key("recorded by hand"),
-            failed: key("failed"),
-            in_flight: key("in flight"),
-        };
+        let stage = Self::bare();
         pay_one(&pool, &stage.recorded, &Pay::of(1)).await?;
+        let copies = sqlx::query(COPY).bind(i32::try_from(ELSEWHERE)?);
+        copies.execute(&pool).await?;
+        textbook::in_one_transaction(&pool, &stage.by_textbook, &Pay::of(1)).await?;
         hand::fused(&pool, &stage.by_hand, &Pay::of(1)).await?;
         failure(pay_or_fail(&pool, &stage.failed, &declined()).await)?;
         settled(&pool).await;
@@ -198,7 +145,8 @@ impl Stage {
 
     /// Performs the call once. Fails if the result is not the one that the case measures.
     pub(crate) async fn perform(&self, deed: Deed, pool: &PgPool) -> Result<(), Fault> {
-        match deed {
+        match deed.drawn() {
+            Deed::Mixed { .. } => return Err("a call that was not drawn".into()),
             Deed::Nothing => drop(pool.acquire().await?),
             Deed::PlainOne => {
                 let mut tx = pool.begin().await?;
@@ -221,12 +169,24 @@ impl Stage {
                 .await?;
             }
             Deed::One => fresh(&pay_one(pool, &fresh_key(), &Pay::next()).await?)?,
+            Deed::OneAtRandom => {
+                let random = key(&Uuid::new_v4().to_string());
+                fresh(&pay_one(pool, &random, &Pay::next()).await?)?;
+            }
             Deed::Three => fresh(&pay_three(pool, &fresh_key(), &Pay::next()).await?)?,
             Deed::Replay => replayed(&pay_one(pool, &self.recorded, &Pay::of(1)).await?)?,
+            Deed::ReplayElsewhere => {
+                let number = self.elsewhere.fetch_add(1, Ordering::Relaxed) % ELSEWHERE;
+                let known = key(&format!("elsewhere {number}"));
+                replayed(&pay_one(pool, &known, &Pay::of(1)).await?)?;
+            }
             Deed::InFlight => match pay_one(pool, &self.in_flight, &Pay::of(1)).await {
                 Err(PayError::Idempotency(Error::InFlight { .. })) => {}
                 other => return Err(format!("not in flight: {other:?}").into()),
             },
+            Deed::Wait => {
+                pay_patiently(pool, &self.in_flight, &Pay::of(1)).await?;
+            }
             Deed::Mismatch => match pay_one(pool, &self.recorded, &Pay::of(2)).await {
                 Err(PayError::Idempotency(Error::Mismatch(_))) => {}
                 other => return Err(format!("no mismatch: {other:?}").into()),
@@ -261,9 +221,38 @@ impl Stage {
             Deed::HandFusedReplay => {
                 by_hand(hand::fused(pool, &self.by_hand, &Pay::of(1)).await?, true)?;
             }
+            Deed::Textbook => {
+                let (key, cmd) = (fresh_key(), Pay::next());
+                by_hand(textbook::in_one_transaction(pool, &key, &cmd).await?, false)?;
+            }
+            Deed::TextbookReplay => {
+                let (key, cmd) = (&self.by_textbook, Pay::of(1));
+                by_hand(textbook::in_one_transaction(pool, key, &cmd).await?, true)?;
+            }
+            Deed::TextbookPair => {
+                let (key, cmd) = (fresh_key(), Pay::next());
+                by_hand(pair(pool, &key, &cmd).await?, false)?;
+            }
         }
         Ok(())
     }
+}
+
+/// Inserts the key, pays as the leased handler does, and updates the key, each in a transaction of its
+/// own.
+async fn pair(pool: &PgPool, key: &IdempotencyKey, cmd: &Pay) -> Result<(Paid, bool), Fault> {
+    let hash = textbook::hash(cmd)?;
+    let mut conn = pool.acquire().await?;
+    if !textbook::started(&mut conn, key, &hash).await? {
+        return Ok((textbook::recorded(&mut conn, key, &hash).await?, true));
+    }
+    drop(conn);
+    let mut tx = pool.begin().await?;
+    let paid = one(&mut tx, cmd).await?;
+    tx.commit().await?;
+    let mut conn = pool.acquire().await?;
+    textbook::complete(&mut conn, key, paid).await?;
+    Ok((paid, false))
 }
 
 fn declined() -> Pay {
@@ -287,7 +276,7 @@ fn replayed<T>(answer: &Replayable<T>) -> Result<(), Fault> {
     Err("run, where the key is recorded".into())
 }
 
-fn by_hand((_, replays): (crate::work::Paid, bool), expected: bool) -> Result<(), Fault> {
+fn by_hand((_, replays): (Paid, bool), expected: bool) -> Result<(), Fault> {
     if replays == expected {
         return Ok(());
     }

@@ -2,13 +2,16 @@
 //! library itself costs.
 //!
 //! Both versions keep the guarantee: a lock that is tried, a look-up after it, the comparison of
-//! the request, and the record in one COMMIT with the handler's writes.
+//! the request, and the record in one COMMIT with the handler's writes. The fused one executes the
+//! library's prepared statements (`stores/postgres/sql/fused.rs`), in as few messages. It commits
+//! without the empty transaction by which the library keeps sqlx's own count, and a caller that
+//! drops it leaves its transaction open.
 
 use idem_runtime::IdempotencyKey;
 use idem_runtime::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use sha2::{Digest as _, Sha256};
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgPool, Row as _};
 use uuid::Uuid;
 
 use crate::Fault;
@@ -18,6 +21,7 @@ const OPERATION: &str = "pay_one";
 
 struct HandClaim {
     key: String,
+    key_hash: String,
     lock: i64,
     attempt: Uuid,
     fingerprint: Fingerprint,
@@ -35,6 +39,7 @@ impl HandClaim {
         let canonical = canonical_json(&(("cmd", cmd),))?;
         Ok(Self {
             key: key.as_str().to_owned(),
+            key_hash: hex(&digest),
             lock: i64::from_be_bytes(number),
             attempt: Uuid::new_v4(),
             fingerprint: Fingerprint::compute(
@@ -119,8 +124,44 @@ pub(crate) async fn unfused(
     Ok((paid, false))
 }
 
-/// Sends BEGIN, lock and look-up in one batch; body, record and COMMIT in another: no more round trips
-/// than plain.
+/// Asks for the lock with every check of the session, and lists the claim.
+const LOCK: &str = "PREPARE hand_lock (bigint, text) AS SELECT WHERE CASE \
+     WHEN NOT (pg_catalog.now() = pg_catalog.statement_timestamp()) THEN current_setting('hand.in_a_transaction') \
+     WHEN NOT pg_try_advisory_xact_lock($1) THEN ('the key is in flight' || left($2, 0))::timestamptz::text \
+     WHEN coalesce(position(',' || 'idem_record'::regclass::oid::text || ',' \
+       IN current_setting('hand.verified', true)), 0) = 0 THEN ('not verified' || left($2, 0))::regnamespace::text \
+     WHEN current_setting('transaction_isolation') NOT LIKE 'read %' \
+     THEN ('isolation' || left($2, 0))::regproc::text \
+     ELSE set_config('hand.held', $2 || 'idem_record'::regclass::oid::text || ';', true) END IS NULL";
+
+const KEY: &str = "r.namespace = convert_from($1, 'UTF8') AND r.scope = convert_from($2, 'UTF8') \
+     AND r.key = convert_from($3, 'UTF8')";
+
+/// Raises if the key has a record.
+const CLAIM: &str = "PREPARE hand_claim (bytea, bytea, bytea) AS \
+     SELECT ('the key has a record' || left(current_setting('hand.held'), 0))::bigint FROM idem_record AS r WHERE ";
+
+const LOOK: &str = "PREPARE hand_look (bytea, bytea, bytea) AS \
+     SELECT '' AS held, r.status, r.operation, r.fingerprint, r.result FROM (VALUES (1)) AS one (n) \
+     LEFT JOIN idem_record AS r ON ";
+
+/// Writes the record, and raises if the claim is gone or nothing was written.
+const RECORD: &str = "PREPARE hand_record (uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
+     AS WITH written AS (INSERT INTO idem_record AS r (created_at, expires_at, attempt_id, attempt, status, \
+       fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
+       SELECT CASE WHEN position($1::text || ',' || 'idem_record'::regclass::oid::text || ';' \
+           IN current_setting('hand.held', true)) > 0 \
+         THEN clock.now ELSE current_setting('hand.claim_is_gone')::timestamptz END, \
+         clock.now + $10 * interval '1 microsecond', $1, 1, CASE WHEN $9 IS NULL THEN 1 ELSE 2 END, 1, 1, \
+         convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), convert_from($4, 'UTF8'), convert_from($5, 'UTF8'), \
+         $6, $7, $8, $9 \
+       FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock RETURNING 1) \
+     SELECT CASE WHEN EXISTS (SELECT FROM written) THEN $1::text ELSE current_setting('hand.not_written') END";
+
+const RETENTION: i64 = 24 * 3_600 * 1_000_000;
+
+/// Sends BEGIN, lock and claim in one message; after the body, record and COMMIT in another: no more
+/// round trips than plain.
 pub(crate) async fn fused(
     pool: &PgPool,
     key: &IdempotencyKey,
@@ -128,58 +169,69 @@ pub(crate) async fn fused(
 ) -> Result<(Paid, bool), Fault> {
     let hand_claim = HandClaim::new(key, cmd)?;
     let mut conn = pool.acquire().await?;
-    let batch = format!(
-        "{}; {}",
-        hand_claim.begin(),
-        spliced(
-            LOOK_UP,
-            &[text(NAMESPACE), text(""), text(&hand_claim.key),]
-        )
+    let HandClaim { lock, attempt, .. } = &hand_claim;
+    let identity = [NAMESPACE, "", &hand_claim.key].map(|text| bytes(text.as_bytes()));
+    let identity = identity.join(",");
+    let begin = format!(
+        "BEGIN READ WRITE, NOT DEFERRABLE; EXECUTE hand_lock({lock},'{}:{attempt},'); EXECUTE hand_claim({identity})",
+        hand_claim.key_hash,
     );
-    let rows = conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(batch))).await?;
-    let row = rows.last().ok_or("no answer to the look-up")?;
-    if let Some(paid) = hand_claim.decide(row)? {
-        conn.execute("ROLLBACK").await?;
-        return Ok((paid, true));
+    while let Err(error) = send(&mut conn, begin.clone()).await {
+        match error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .as_deref()
+        {
+            // The statements are not known on this connection.
+            Some("26000") => prepare(&mut conn).await?,
+            // The cast of a text to a number: there is a record.
+            Some("22P02") => {
+                let look = format!("ROLLBACK; EXECUTE hand_look({identity})");
+                let row = conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(look))).await?;
+                let recorded = hand_claim.decide(&row)?;
+                return Ok((recorded.ok_or("the record has gone")?, true));
+            }
+            _ => return Err(error.into()),
+        }
     }
     let paid = one(&mut conn, cmd).await?;
-    let values = [
-        format!("'{}'::uuid", hand_claim.attempt),
-        text(NAMESPACE),
-        text(""),
-        text(&hand_claim.key),
-        text(OPERATION),
+    let record = format!(
+        "EXECUTE hand_record('{attempt}',{identity},{},{},NULL,{},NULL,{RETENTION}); COMMIT",
+        bytes(OPERATION.as_bytes()),
         bytes(hand_claim.fingerprint.as_bytes()),
         bytes(&serde_json::to_vec(&paid)?),
-        format!("'{}'", hand_claim.attempt),
-    ];
-    let batch = format!("{}; COMMIT", spliced(WRITE, &values));
-    let written = conn.execute(sqlx::raw_sql(AssertSqlSafe(batch))).await?;
-    if written.rows_affected() != 1 {
-        return Err("the transaction has ended".into());
+    );
+    let rows = conn.fetch_all(sqlx::raw_sql(AssertSqlSafe(record))).await?;
+    let written = rows.first().ok_or("no answer to the record")?;
+    if written.try_get::<&str, _>(0)? != attempt.to_string() {
+        return Err("another statement has answered".into());
     }
     Ok((paid, false))
 }
 
-/// Replaces `$1` and so on by values. The values are hex in quotes.
-fn spliced(sql: &str, values: &[String]) -> String {
-    let mut sql = sql.to_owned();
-    for (index, value) in values.iter().enumerate().rev() {
-        sql = sql.replace(&format!("${}", index + 1), value);
-    }
-    sql
+async fn send(conn: &mut PgConnection, text: String) -> Result<(), sqlx::Error> {
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+    Ok(())
 }
 
-fn text(value: &str) -> String {
-    format!("convert_from({}, 'UTF8')", bytes(value.as_bytes()))
+/// Ends the transaction of a message that raised, and prepares the statements.
+async fn prepare(conn: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let verified =
+        "SELECT set_config('hand.verified', ',' || 'idem_record'::regclass::oid || ',', false)";
+    let text = format!("ROLLBACK; {RECORD}; {LOOK}{KEY}; {CLAIM}{KEY}; {LOCK}; {verified}");
+    send(conn, text).await
 }
 
 fn bytes(value: &[u8]) -> String {
+    format!("E'\\\\x{}'", hex(value))
+}
+
+fn hex(value: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(value.len() * 2);
     for byte in value {
         // Cannot fail: writing to a `String` always succeeds.
         let _ = write!(hex, "{byte:02x}");
     }
-    format!("decode('{hex}', 'hex')")
+    hex
 }

@@ -5,6 +5,7 @@
 //! xtask bench` runs them.
 
 mod block;
+mod cases;
 mod deed;
 mod hand;
 mod numbers;
@@ -12,6 +13,7 @@ mod options;
 mod processor;
 mod report;
 mod server;
+mod textbook;
 mod work;
 
 use std::fs;
@@ -66,8 +68,9 @@ async fn measure(options: Options) -> Result<(), Fault> {
     let server = Server::start()?;
     let machine = Machine::here(&server.database("about").await?).await?;
     println!("seed {}\n{}", options.seed, machine.sentence());
+    let mut shown = 0;
     for (name, run) in BLOCKS {
-        if !options.wants(name) {
+        if !options.wants(name) || is_left_out(&options, name) {
             continue;
         }
         let begun = Instant::now();
@@ -82,12 +85,29 @@ async fn measure(options: Options) -> Result<(), Fault> {
         report.seed = options.seed;
         report.seconds = begun.elapsed().as_secs_f64();
         report.machine = Some(machine.clone());
-        report.keep(&options.out)?;
+        report.show();
+        shown += report.tables.len();
+        if options.row.is_none() {
+            report.keep(&options.out)?;
+        }
         println!("block {name}: {:.0} s", report.seconds);
+    }
+    if options.row.is_some() {
+        return match shown {
+            0 => Err("no case has a name with the text of --row".into()),
+            _ => Ok(()),
+        };
     }
     if let Ok(table) = goals::table(&options.out) {
         println!("\n{table}");
     }
     println!("JSON and plots are in {}", options.out.display());
     Ok(())
+}
+
+/// Returns whether `--row` leaves a block out because the block has no cases of one call, unless the
+/// block is named.
+fn is_left_out(options: &Options, block: &str) -> bool {
+    let has_none = ["fingerprint", "layout", "purge"].contains(&block);
+    has_none && options.row.is_some() && options.blocks.is_empty()
 }

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use crate::Fault;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask bench [--quick] [--iterations N] [--block NAME]… [--seed S] [--write-docs]
+usage: cargo xtask bench [--quick] [--iterations N] [--block NAME]… [--row TEXT] [--records N] [--seed S] [--write-docs]
 
   --quick         every block with few iterations: about a minute; its figures are not kept
   --iterations N  iterations of each latency case on loopback (400); slower links and other blocks in proportion
   --block NAME    only this block; may be given several times
+  --row TEXT      only the cases whose name contains this, and those that they are compared with;
+                  the tables are printed, and no figure is kept
+  --records N     the largest table of the blocks growth and layout (1000000)
+  --full          10000000 records: another half hour, and 15 GB of disk for a while
   --seed S        the seed of the order of the cases (random by default)
   --write-docs    also writes tables and plots of the last run of each block to docs/performance.md
   --only-docs     writes them without measuring
@@ -19,11 +23,18 @@ blocks: ";
 /// The default number of iterations of a latency case on loopback.
 const ITERATIONS: usize = 400;
 
+/// The default size of the largest table, and the sizes of a quick and of a full run.
+const RECORDS: [usize; 3] = [1_000_000, 10_000, 10_000_000];
+
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) quick: bool,
     pub(crate) iterations: usize,
     pub(crate) blocks: Vec<String>,
+    /// Part of the names of the cases to run.
+    pub(crate) row: Option<String>,
+    /// The records of the largest table.
+    pub(crate) records: usize,
     pub(crate) seed: u64,
     pub(crate) write_docs: bool,
     pub(crate) measure: bool,
@@ -46,6 +57,8 @@ impl Options {
             quick: false,
             iterations: ITERATIONS,
             blocks: Vec::new(),
+            row: None,
+            records: RECORDS[0],
             seed,
             write_docs: false,
             measure: true,
@@ -63,9 +76,13 @@ impl Options {
                 "--quick" => {
                     options.quick = true;
                     options.iterations = 12;
+                    options.records = RECORDS[1];
                 }
                 "--iterations" => options.iterations = value()?.parse::<usize>()?.max(10),
                 "--block" => options.blocks.push(value()?),
+                "--row" => options.row = Some(value()?),
+                "--records" => options.records = value()?.parse::<usize>()?.max(RECORDS[1]),
+                "--full" => options.records = RECORDS[2],
                 "--seed" => options.seed = value()?.parse()?,
                 "--out" => options.out = value()?.into(),
                 "--write-docs" => options.write_docs = true,
@@ -82,6 +99,9 @@ impl Options {
             Some(unknown) => Err(usage(&format!("no such block: {unknown}"))),
             None if options.quick && options.write_docs => {
                 Err("--write-docs does not take the figures of --quick: run without --quick".into())
+            }
+            None if options.row.is_some() && options.write_docs => {
+                Err("--row keeps no figures for --write-docs: run the whole block".into())
             }
             None => Ok(options),
         }
@@ -131,5 +151,15 @@ mod tests {
         assert!(options.wants("written") && !options.wants("latency"));
         assert_eq!(options.scaled(100), 10);
         assert!(read("--quick --write-docs").is_err());
+        assert!(read("--row replay --write-docs").is_err());
+    }
+
+    #[test]
+    fn the_largest_table_is_small_in_a_quick_run_and_large_in_a_full_one() {
+        let records = |line| read(line).expect("it is understood").records;
+        assert_eq!(records(""), 1_000_000);
+        assert_eq!(records("--quick"), 10_000);
+        assert_eq!(records("--full"), 10_000_000);
+        assert_eq!(records("--records 100000"), 100_000);
     }
 }

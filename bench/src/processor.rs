@@ -32,6 +32,13 @@ impl Processor {
         Ok(Self { server })
     }
 
+    /// Reads the processor time of one process of the server.
+    pub(crate) fn of_process(process: i32) -> Self {
+        Self {
+            server: vec![process],
+        }
+    }
+
     pub(crate) fn elapsed(&self) -> Result<ProcessorTime, Fault> {
         let server = self.server.iter();
         Ok(ProcessorTime {

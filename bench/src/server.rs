@@ -58,6 +58,7 @@ impl Server {
     pub(crate) fn start() -> Result<Self, Fault> {
         let options = Options::new()
             .durable()
+            .set("max_connections", "400")
             .set("shared_buffers", "1GB")
             .set("max_wal_size", "16GB")
             .set("checkpoint_timeout", "1h")
@@ -70,7 +71,7 @@ impl Server {
     }
 
     /// Creates a database with the business tables and the record's table.
-    pub(crate) async fn database(&self, name: &'static str) -> Result<Database, Fault> {
+    pub(crate) async fn database(&self, name: &str) -> Result<Database, Fault> {
         let mut connection = PgConnection::connect(&self.cluster.url("postgres")).await?;
         let create = format!("CREATE DATABASE {name} TEMPLATE template0");
         connection
@@ -83,6 +84,9 @@ impl Server {
         };
         let mut connection = database.connect().await?;
         connection.execute(sqlx::raw_sql(TABLES)).await?;
+        connection
+            .execute(sqlx::raw_sql(crate::textbook::TABLE))
+            .await?;
         schema::create_if_missing(&mut connection).await?;
         connection
             .execute("ALTER TABLE idem_record SET (autovacuum_enabled = off)")

@@ -172,6 +172,22 @@ pub(crate) async fn pay_and_hold(
     Ok(paid)
 }
 
+/// Runs the operation of [`pay_one`], and waits for an attempt in flight longer than a window lasts.
+#[idempotent(
+    namespace = "bench",
+    operation = "pay_one",
+    on_conflict = "wait",
+    wait = "1m"
+)]
+pub(crate) async fn pay_patiently(
+    tx: &mut PgTransaction<'_>,
+    key: &IdempotencyKey,
+    cmd: &Pay,
+) -> Result<Paid, PayError> {
+    let _ = key;
+    Ok(one(tx, cmd).await?)
+}
+
 /// Pays in a separate transaction: the effect of a leased handler is outside its claim's transaction.
 #[idempotent(namespace = "bench", lease = "5m", on_lapse = "retry", skip(effects))]
 pub(crate) async fn pay_leased(

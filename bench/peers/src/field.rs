@@ -29,7 +29,6 @@ pub(crate) struct Databases {
 impl Databases {
     pub(crate) async fn make(server: &Server) -> Result<Self, Fault> {
         let ours = server.database("ours").await?;
-        ours.run(course::TABLE).await?;
         let port: String = sqlx::query_scalar("SHOW port")
             .fetch_one(&mut ours.connect().await?)
             .await?;

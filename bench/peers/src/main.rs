@@ -26,6 +26,8 @@ mod server;
 mod sqlite;
 #[path = "../../src/report/table.rs"]
 mod table;
+#[path = "../../src/textbook.rs"]
+mod textbook;
 #[expect(dead_code, reason = "the bench has more handlers")]
 #[path = "../../src/work.rs"]
 mod work;

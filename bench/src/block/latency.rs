@@ -6,7 +6,8 @@ use sqlx::{Connection as _, PgPool};
 
 use super::Bench;
 use crate::Fault;
-use crate::deed::{CASES, Case, Deed, Stage};
+use crate::cases::{Case, chosen_cases};
+use crate::deed::{Deed, Stage};
 use crate::numbers::{Chance, Sample};
 use crate::report::table::{ratio, time};
 use crate::report::{Plot, Report, Table};
@@ -51,22 +52,26 @@ const DRAWN: [&str; 7] = [
     "first run, 1 statement, fused",
     "first run, 1 statement, unfused",
     "first run, 3 statements, fused",
-    "by hand, fused",
+    "by hand, insert and update",
     "replay, fused",
-    "replay, unfused",
+    "replay, other process, fused",
     "caller's transaction",
 ];
 
 pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
+    let cases = chosen_cases(bench.options);
+    if cases.is_empty() {
+        return Ok(Report::of("latency"));
+    }
     let database = bench.server.database("latency").await?;
     let stage = Stage::set_in_flight(&database).await?;
     let mut report = Report::of("latency");
     let mut lines: Vec<_> = DRAWN.map(|name| (name.to_owned(), Vec::new())).into();
     let mut places = Vec::new();
     for link in &LINKS {
-        let samples = measure(&mut bench, &database, &stage, link, &mut report).await?;
+        let samples = measure(&mut bench, &database, &stage, (&cases, link), &mut report).await?;
         report.tables.push(tabulate(
-            link,
+            (&cases, link),
             &samples,
             &mut report.figures,
             &mut bench.chance,
@@ -80,6 +85,9 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
                 values.push(found.copied().unwrap_or(f64::NAN));
             }
         }
+    }
+    if bench.options.row.is_some() {
+        return Ok(report);
     }
     report.plots.push(Plot {
         file: "ratio.svg".into(),
@@ -97,7 +105,7 @@ async fn measure(
     bench: &mut Bench<'_>,
     database: &Database,
     stage: &Stage,
-    link: &Link,
+    (cases, link): (&[Case], &Link),
     report: &mut Report,
 ) -> Result<Vec<Sample>, Fault> {
     let wire = if link.round_trip.is_zero() {
@@ -117,17 +125,17 @@ async fn measure(
     println!("{}: a ping takes {}", link.name, time(ping.median()));
 
     let iterations = bench.options.scaled(link.iterations);
-    let mut samples = vec![Sample::default(); CASES.len()];
+    let mut samples = vec![Sample::default(); cases.len()];
     let warm_up = iterations.min(6);
     for iteration in 0..warm_up + iterations {
-        for index in bench.chance.order(CASES.len()) {
-            let taken = one(stage, &CASES[index], &pools).await?;
+        for index in bench.chance.order(cases.len()) {
+            let taken = one(stage, &cases[index], &pools).await?;
             if iteration >= warm_up {
                 samples[index].push_time(taken);
             }
         }
     }
-    for (case, sample) in CASES.iter().zip(&samples) {
+    for (case, sample) in cases.iter().zip(&samples) {
         report.sample(&format!("{}/{}", link.name, case.name), sample);
     }
     for pool in pools {
@@ -176,7 +184,7 @@ async fn ping(pool: &PgPool) -> Result<Sample, Fault> {
 }
 
 fn tabulate(
-    link: &Link,
+    (cases, link): (&[Case], &Link),
     samples: &[Sample],
     figures: &mut std::collections::BTreeMap<String, f64>,
     chance: &mut Chance,
@@ -202,8 +210,8 @@ fn tabulate(
         "95 of 100",
     ];
     let mut table = Table::new(&caption, &columns);
-    for (case, sample) in CASES.iter().zip(samples) {
-        let plain = CASES.iter().position(|other| other.name == case.against);
+    for (case, sample) in cases.iter().zip(samples) {
+        let plain = cases.iter().position(|other| other.name == case.against);
         let plain = plain.map_or(sample, |index| &samples[index]);
         let found = sample.median() / plain.median();
         let (low, high) = sample.ratio_within(plain, chance);

@@ -2,11 +2,17 @@
 
 mod counts;
 mod fingerprint;
+mod growth;
 mod latency;
 mod layout;
-mod others;
+mod mariadb;
+mod messages;
 mod purge;
+mod slices;
+mod sqlite;
+mod stats;
 mod tasks;
+mod waiters;
 mod written;
 
 use std::pin::Pin;
@@ -28,7 +34,7 @@ type Measuring<'a> = Pin<Box<dyn Future<Output = Result<Report, Fault>> + Send +
 type Block = for<'a> fn(Bench<'a>) -> Measuring<'a>;
 
 /// All blocks, in the order in which they run.
-pub(crate) const BLOCKS: [(&str, Block); 8] = [
+pub(crate) const BLOCKS: [(&str, Block); 12] = [
     ("counts", |bench| Box::pin(counts::run(bench))),
     ("latency", |bench| Box::pin(latency::run(bench))),
     ("tasks", |bench| Box::pin(tasks::run(bench))),
@@ -36,7 +42,11 @@ pub(crate) const BLOCKS: [(&str, Block); 8] = [
     ("fingerprint", |bench| {
         Box::pin(async { fingerprint::run(bench) })
     }),
+    ("growth", |bench| Box::pin(growth::run(bench))),
     ("layout", |bench| Box::pin(layout::run(bench))),
     ("purge", |bench| Box::pin(purge::run(bench))),
-    ("others", |bench| Box::pin(others::run(bench))),
+    ("waiters", |bench| Box::pin(waiters::run(bench))),
+    ("mariadb", |bench| Box::pin(mariadb::run(bench))),
+    ("sqlite", |bench| Box::pin(sqlite::run(bench))),
+    ("messages", |bench| Box::pin(messages::run(bench))),
 ];

@@ -69,7 +69,7 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     real(&mut bench, &site, &mut report, rows).await?;
     fill(&database, rows / 4, true).await?;
     database.run("VACUUM ANALYZE idem_record").await?;
-    others(&mut bench, &site, &mut report).await?;
+    others(&mut bench, &site, &mut report, &database, rows / 4).await?;
     database.run("DROP TABLE idem_record CASCADE").await?;
     Ok(report)
 }
@@ -158,14 +158,28 @@ async fn real(
     Ok(())
 }
 
-/// Tries other batch sizes and pauses, in short windows in a random order.
-async fn others(bench: &mut Bench<'_>, site: &Site, report: &mut Report) -> Result<(), Fault> {
+/// Tries other batch sizes and pauses, in short windows in a random order. A window in which all expired records are
+/// purged is repeated once, after as many as `refill` are there again.
+async fn others(
+    bench: &mut Bench<'_>,
+    site: &Site,
+    report: &mut Report,
+    database: &Database,
+    refill: usize,
+) -> Result<(), Fault> {
     let length = Duration::from_millis(if bench.options.quick { 60 } else { 1_000 });
     let mut samples = vec![(Sample::default(), 0, Duration::ZERO); OTHERS.len()];
     for _ in 0..bench.options.scaled(5) {
         for index in bench.chance.order(OTHERS.len()) {
-            let window = site.window(OTHERS[index], length).await?;
-            if OTHERS[index].is_some() && window.is_over && !bench.options.quick {
+            let is_short =
+                |window: &Window| OTHERS[index].is_some() && window.is_over && !bench.options.quick;
+            let mut window = site.window(OTHERS[index], length).await?;
+            if is_short(&window) {
+                fill(database, refill, true).await?;
+                database.run("VACUUM ANALYZE idem_record").await?;
+                window = site.window(OTHERS[index], length).await?;
+            }
+            if is_short(&window) {
                 return Err("nothing was left to purge".into());
             }
             let (times, deleted, purging) = &mut samples[index];

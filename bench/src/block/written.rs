@@ -3,8 +3,10 @@
 use sqlx::{Connection as _, PgConnection};
 
 use super::Bench;
+use super::stats::{close, position};
 use crate::Fault;
-use crate::deed::{CASES, PLAIN_1, SELECT, Stage};
+use crate::cases::{Case, PAIR, PLAIN_1, SELECT, chosen_cases};
+use crate::deed::Stage;
 use crate::numbers::{Sample, float};
 use crate::report::table::whole;
 use crate::report::{Report, Table};
@@ -14,18 +16,22 @@ use crate::server::{Way, settled};
 const ROUNDS: usize = 5;
 
 pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
+    let cases = chosen_cases(bench.options);
+    if cases.is_empty() {
+        return Ok(Report::of("written"));
+    }
     let database = bench.server.database("written").await?;
     let stage = Stage::set_in_flight(&database).await?;
     let mut observer = database.connect().await?;
     let calls = bench.options.scaled(40);
-    let mut bytes = vec![Sample::default(); CASES.len()];
-    let mut rows = vec![Rows::default(); CASES.len()];
+    let mut bytes = vec![Sample::default(); cases.len()];
+    let mut rows = vec![Rows::default(); cases.len()];
     // The first change of a page after a checkpoint writes the whole page. No further checkpoint
     // follows this one.
     database.run("CHECKPOINT").await?;
     for round in 0..=ROUNDS {
-        for index in bench.chance.order(CASES.len()) {
-            let case = &CASES[index];
+        for index in bench.chance.order(cases.len()) {
+            let case = &cases[index];
             let pool = database.pool(Way {
                 path: case.path,
                 ..Way::DIRECT
@@ -39,10 +45,10 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
                 settled(&pool).await;
                 let written = self::position(&mut observer).await? - position;
                 if round > 0 {
-                    bytes[index].push(float(usize::try_from(written)?));
+                    bytes[index].push(written);
                 }
             }
-            close(pool, &mut observer).await?;
+            close(&pool, &mut observer).await?;
             if round > 0 {
                 let after = Rows::of(&mut observer).await?;
                 rows[index].add(&after.less(&before));
@@ -50,10 +56,10 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
         }
     }
     observer.close().await?;
-    Ok(report(&bytes, &rows, calls * ROUNDS))
+    Ok(report(&cases, &bytes, &rows, calls * ROUNDS))
 }
 
-fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
+fn report(cases: &[Case], bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
     let mut report = Report::of("written");
     let mut table = Table::new(
         &format!("Written by a call: bytes of WAL, and rows of `idem_record`; {calls} calls each"),
@@ -68,8 +74,8 @@ fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
             "dead",
         ],
     );
-    for ((case, sample), rows) in CASES.iter().zip(bytes).zip(rows) {
-        let plain = CASES.iter().position(|other| other.name == case.against);
+    for ((case, sample), rows) in cases.iter().zip(bytes).zip(rows) {
+        let plain = cases.iter().position(|other| other.name == case.against);
         let plain = plain.map_or(sample, |index| &bytes[index]);
         report.figure(&format!("{}/WAL", case.name), sample.mean());
         report.figure(&format!("{}/WAL median", case.name), sample.median());
@@ -97,6 +103,7 @@ fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
                 _ if is_itself => "–".into(),
                 PLAIN_1 => "plain 1".into(),
                 SELECT => "SELECT".into(),
+                PAIR => "the pair".into(),
                 _ => "plain 3".into(),
             },
             if is_itself {
@@ -111,12 +118,6 @@ fn report(bytes: &[Sample], rows: &[Rows], calls: usize) -> Report {
     }
     report.tables.push(table);
     report
-}
-
-/// Returns the server's current WAL position.
-async fn position(observer: &mut PgConnection) -> Result<i64, Fault> {
-    let position = sqlx::query_scalar("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint");
-    Ok(position.fetch_one(observer).await?)
 }
 
 /// The server's counters for the record's table, as far as its sessions have reported them.
@@ -155,20 +156,4 @@ impl Rows {
         self.updated += other.updated;
         self.dead += other.dead;
     }
-}
-
-/// Closes a pool and waits for its counters: a session reports them at the latest when it ends.
-async fn close(pool: sqlx::PgPool, observer: &mut PgConnection) -> Result<(), Fault> {
-    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
-        .fetch_one(&pool)
-        .await?;
-    pool.close().await;
-    while sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)")
-        .bind(pid)
-        .fetch_one(&mut *observer)
-        .await?
-    {
-        tokio::task::yield_now().await;
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::marks::replace_between;
-use super::{Report, goals};
+use super::{Report, goals, summary};
 use crate::Fault;
 use crate::block::BLOCKS;
 use crate::options::Options;
@@ -49,6 +49,8 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
         .split_once("\n\n")
         .map_or(goals.as_str(), |(_, rows)| rows);
     text = replace_between(&text, "goals", goals.trim_end())?;
+    let cost = summary::lines(&goals::figures(&options.out));
+    text = replace_between(&text, "cost", &cost)?;
     fs::write(&options.document, text)?;
     println!("written to {}", options.document.display());
     Ok(())
@@ -62,7 +64,7 @@ mod tests {
     fn the_document_has_a_place_for_every_block() {
         let document = include_str!("../../../docs/performance.md");
         let names = BLOCKS.iter().map(|(name, _)| *name);
-        for name in names.chain(["machine", "goals"]) {
+        for name in names.chain(["cost", "machine", "goals"]) {
             assert!(replace_between(document, name, "").is_ok(), "{name}");
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod goals;
 pub(crate) mod machine;
 pub(crate) mod marks;
 pub(crate) mod plot;
+pub(crate) mod summary;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;
@@ -67,7 +68,14 @@ impl Report {
         self.figure(&format!("{name}/quartile 3"), sample.quantile(0.75));
     }
 
-    /// Writes the JSON and the plots, and prints the tables.
+    /// Prints the tables.
+    pub(crate) fn show(&self) {
+        for table in &self.tables {
+            println!("\n{table}");
+        }
+    }
+
+    /// Writes the JSON and the plots.
     pub(crate) fn keep(&self, out: &Path) -> Result<(), Fault> {
         fs::create_dir_all(out)?;
         fs::write(
@@ -76,9 +84,6 @@ impl Report {
         )?;
         for plot in &self.plots {
             fs::write(out.join(&plot.file), plot.svg())?;
-        }
-        for table in &self.tables {
-            println!("\n{table}");
         }
         Ok(())
     }

@@ -122,17 +122,14 @@ async fn insert(session: &mut PgConnection, variant: &mut Variant, key: &str) ->
     Ok(())
 }
 
-/// Runs one batch of the purge.
-async fn batch(session: &mut PgConnection, table: &str) -> Result<(), Fault> {
-    run_sql(
-        session,
-        format!(
-            "WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
+/// Runs one batch of the purge. Returns how many rows it deleted.
+pub(super) async fn batch(session: &mut PgConnection, table: &str) -> Result<u64, Fault> {
+    let purged = sqlx::query(AssertSqlSafe(format!(
+        "WITH spent AS MATERIALIZED (SELECT namespace, scope, key FROM {table} \
              WHERE status IN (1, 2, 5) AND expires_at <= (SELECT clock_timestamp()) \
              ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED) \
              DELETE FROM {table} AS r USING spent \
              WHERE r.namespace = spent.namespace AND r.scope = spent.scope AND r.key = spent.key"
-        ),
-    )
-    .await
+    )));
+    Ok(purged.execute(session).await?.rows_affected())
 }

@@ -1,198 +1,315 @@
-//! Measures the primary key: the three texts, or a hash of them.
+//! Measures the primary key: the three texts, or a digest of them beside the texts.
 
 use std::time::Instant;
 
-use sha2::{Digest as _, Sha256};
-use sqlx::AssertSqlSafe;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::super::growth::Order;
+use super::counted::{bound, explained, insert, knows_lz4, look_up, vacuum};
 use super::{Bench, Variant, position, run_sql, size, table};
 use crate::Fault;
-use crate::numbers::float;
+use crate::numbers::{Sample, float};
+use crate::processor::Processor;
 use crate::report::table::{time, whole};
 use crate::report::{Report, Table};
 
-/// The order of the keys, and the stored form.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    TextInOrder,
-    TextAtRandom,
-    Hash,
+/// The order of the keys, and the bytes of the digest if it is the primary key.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    table: &'static str,
+    order: Order,
+    digest: Option<usize>,
 }
 
-const KINDS: [Kind; 3] = [Kind::TextInOrder, Kind::TextAtRandom, Kind::Hash];
+const fn kind(
+    name: &'static str,
+    table: &'static str,
+    order: Order,
+    digest: Option<usize>,
+) -> Kind {
+    Kind {
+        name,
+        table,
+        order,
+        digest,
+    }
+}
 
-const FIXED: &str = "created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, operation, \
-                     fingerprint, result";
+const KINDS: [Kind; 5] = [
+    kind(
+        "three texts, keys in time's order",
+        "key_in_time",
+        Order::InTime,
+        None,
+    ),
+    kind(
+        "three texts, random keys",
+        "key_random",
+        Order::Random,
+        None,
+    ),
+    kind(
+        "digest of 16 bytes, keys in time's order",
+        "key_16",
+        Order::InTime,
+        Some(16),
+    ),
+    kind(
+        "digest of 32 bytes, keys in time's order",
+        "key_32",
+        Order::InTime,
+        Some(32),
+    ),
+    kind(
+        "digest of 32 bytes, random keys",
+        "key_32_random",
+        Order::Random,
+        Some(32),
+    ),
+];
 
+/// The statements between two readings of the processor time.
+const SLICE: usize = 10;
+
+/// What is counted of one variant.
+#[derive(Default)]
+struct Counts {
+    lz4: Sample,
+    /// Pages that an insert and a look-up ask for.
+    insert_pages: Sample,
+    read_pages: Sample,
+    insert_server: Sample,
+    read_server: Sample,
+}
+
+/// Fills tables of 10,000 rows, a hundred times as many each time, and measures them.
 pub(super) async fn run(
     bench: &mut Bench<'_>,
     session: &mut PgConnection,
-    rows: usize,
+    processor: &Processor,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let mut variants = [
-        Variant::new("text, keys in the order of time", "key_text"),
-        Variant::new("text, random keys", "key_random"),
-        Variant::new("SHA-256 of the three", "key_hash"),
-    ];
-    for (variant, kind) in variants.iter().zip(KINDS) {
-        prepare(session, variant.table, kind, rows).await?;
-    }
-    let calls = bench.options.scaled(2_000);
-    warm(session, &variants).await?;
-    // After a checkpoint, the first change of each page writes the whole page to the WAL. This is
-    // the cost of an index with random inserts.
-    run_sql(session, "CHECKPOINT".into()).await?;
-    for _ in 0..calls {
-        for index in bench.chance.order(KINDS.len()) {
-            let key = if KINDS[index] == Kind::TextAtRandom {
-                Uuid::new_v4()
-            } else {
-                Uuid::now_v7()
-            };
-            one(
-                session,
-                &mut variants[index],
-                KINDS[index],
-                &key.to_string(),
-            )
-            .await?;
-        }
-    }
     let mut shown = Table::new(
-        &format!(
-            "Primary key: {} inserts each after a checkpoint, into tables of {} rows",
-            whole(float(calls)),
-            whole(float(rows))
-        ),
+        "Primary key: bytes of WAL of an insert, after a checkpoint and by `wal_compression`; pages asked for; \
+         the server's processor time",
         &[
             "key",
+            "rows",
+            "inserts",
             "WAL, mean",
-            "WAL, median",
-            "insert",
+            "median",
+            "mean with lz4",
+            "pages of an insert",
+            "of a look-up",
+            "processor, insert",
             "look-up",
             "index, bytes a row",
             "table, bytes a row",
         ],
     );
-    for variant in &variants {
-        let all = float(rows + calls);
-        let index = size(session, &format!("{}_pkey", variant.table)).await? / all;
-        let heap = size(session, variant.table).await? / all;
-        report.figure(&format!("key/{}/WAL", variant.name), variant.wal.mean());
-        report.sample(&format!("key/{}/insert", variant.name), &variant.insert);
-        report.sample(&format!("key/{}/look-up", variant.name), &variant.read);
-        report.figure(&format!("key/{}/index", variant.name), index);
-        shown.row(vec![
-            variant.name.to_owned(),
-            whole(variant.wal.mean()),
-            whole(variant.wal.median()),
-            time(variant.insert.median()),
-            time(variant.read.median()),
-            whole(index),
-            whole(heap),
-        ]);
-        run_sql(session, format!("DROP TABLE {}", variant.table)).await?;
+    let mut rows = 10_000;
+    loop {
+        of_size(bench, session, processor, rows, report, &mut shown).await?;
+        if rows >= bench.options.records {
+            break;
+        }
+        rows = (rows * 100).min(bench.options.records);
     }
     report.tables.push(shown);
     Ok(())
 }
 
-async fn prepare(
+async fn of_size(
+    bench: &mut Bench<'_>,
     session: &mut PgConnection,
-    name: &str,
-    kind: Kind,
+    processor: &Processor,
     rows: usize,
+    report: &mut Report,
+    shown: &mut Table,
 ) -> Result<(), Fault> {
-    let (changes, columns, values) = match kind {
-        Kind::Hash => (
-            format!(
-                "ALTER TABLE {name} DROP COLUMN namespace, DROP COLUMN scope, DROP COLUMN key, \
-                 ADD COLUMN key_hash bytea NOT NULL, ADD PRIMARY KEY (key_hash)"
-            ),
-            "key_hash",
-            "sha256(('bench//' || n)::bytea)",
-        ),
-        Kind::TextInOrder => (
-            format!("ALTER TABLE {name} ADD PRIMARY KEY (namespace, scope, key)"),
-            "namespace, scope, key",
-            "'bench', '', '0186a5e0-' || to_char(n, 'FM0000-0000') || '-7d1e-8f12-9a3b5c7d9e1f'",
-        ),
-        Kind::TextAtRandom => (
-            format!("ALTER TABLE {name} ADD PRIMARY KEY (namespace, scope, key)"),
-            "namespace, scope, key",
-            "'bench', '', gen_random_uuid()::text",
-        ),
+    let mut variants = KINDS.map(|kind| (Variant::new(kind.name, kind.table), Counts::default()));
+    for kind in KINDS {
+        prepare(session, kind, rows).await?;
+    }
+    let slices = (rows / 200).clamp(3, bench.options.scaled(1_000)) / SLICE + 1;
+    let compressions: &[_] = if knows_lz4(session).await? {
+        &["off", "lz4"]
+    } else {
+        &["off"]
     };
-    table(session, name, &changes).await?;
-    run_sql(
-        session,
-        format!(
-            "INSERT INTO {name} ({FIXED}, {columns}) SELECT now(), now() + interval '24 hours', gen_random_uuid(), 1, 1, \
-             1, 1, 'pay_one', sha256(n::text::bytea), '{{\"id\":1234567}}', {values} FROM generate_series(1, {rows}) AS n; \
-             ANALYZE {name}"
-        ),
-    )
-    .await
-}
-
-/// Reads all pages once, so that no variant pays for the first read.
-async fn warm(session: &mut PgConnection, variants: &[Variant]) -> Result<(), Fault> {
-    for variant in variants {
-        run_sql(
-            session,
-            format!("SELECT count(*), max(status) FROM {}", variant.table),
-        )
-        .await?;
+    for compression in compressions {
+        run_sql(session, format!("SET wal_compression = {compression}")).await?;
+        // After a checkpoint, the first change of each page writes the whole page to the WAL. This is
+        // the cost of an index with random inserts.
+        run_sql(session, "CHECKPOINT".into()).await?;
+        for _ in 0..slices {
+            for index in bench.chance.order(KINDS.len()) {
+                let (variant, counts) = &mut variants[index];
+                slice(
+                    session,
+                    processor,
+                    KINDS[index],
+                    variant,
+                    counts,
+                    compression,
+                )
+                .await?;
+            }
+        }
+    }
+    run_sql(session, "RESET wal_compression".into()).await?;
+    for (kind, (variant, counts)) in KINDS.iter().zip(&mut variants) {
+        let written = insert(kind.table, kind.digest.is_some());
+        let read = look_up(kind.table, kind.digest.is_some());
+        for _ in 0..20 {
+            let key = fresh(kind.order);
+            let pages = explained(session, &written, &key, kind.digest).await?;
+            counts.insert_pages.push(pages);
+            let pages = explained(session, &read, &key, kind.digest).await?;
+            counts.read_pages.push(pages);
+        }
+        let all = float(rows + SLICE * slices * compressions.len());
+        let index = size(session, &format!("{}_pkey", kind.table)).await? / all;
+        let heap = size(session, kind.table).await? / all;
+        note(
+            report,
+            &format!("key/{rows}/{}", kind.name),
+            variant,
+            counts,
+        );
+        shown.row(vec![
+            kind.name.to_owned(),
+            whole(float(rows)),
+            whole(float(SLICE * variant.wal.count())),
+            whole(variant.wal.mean()),
+            whole(variant.wal.median()),
+            if counts.lz4.count() == 0 {
+                "–".into()
+            } else {
+                whole(counts.lz4.mean())
+            },
+            format!("{:.1}", counts.insert_pages.mean()),
+            format!("{:.1}", counts.read_pages.mean()),
+            time(counts.insert_server.median()),
+            time(counts.read_server.median()),
+            whole(index),
+            whole(heap),
+        ]);
+        run_sql(session, format!("DROP TABLE {}", kind.table)).await?;
     }
     Ok(())
 }
 
-async fn one(
-    session: &mut PgConnection,
-    variant: &mut Variant,
-    kind: Kind,
-    key: &str,
-) -> Result<(), Fault> {
-    let hash = Sha256::digest(format!("bench//{key}"));
-    let name = variant.table;
-    let (columns, places, wanted) = match kind {
-        Kind::Hash => ("key_hash", "$3", "key_hash = $1"),
-        _ => (
-            "namespace, scope, key",
-            "'bench', '', $3",
-            "namespace = 'bench' AND scope = '' AND key = $1",
+fn note(report: &mut Report, name: &str, variant: &Variant, counts: &Counts) {
+    report.sample(&format!("{name}/insert"), &variant.insert);
+    report.sample(&format!("{name}/look-up"), &variant.read);
+    report.figure(&format!("{name}/WAL"), variant.wal.mean());
+    report.figure(&format!("{name}/WAL lz4"), counts.lz4.mean());
+    report.figure(&format!("{name}/insert/pages"), counts.insert_pages.mean());
+    report.figure(&format!("{name}/look-up/pages"), counts.read_pages.mean());
+    report.figure(
+        &format!("{name}/insert/server"),
+        counts.insert_server.median(),
+    );
+    report.figure(
+        &format!("{name}/look-up/server"),
+        counts.read_server.median(),
+    );
+}
+
+fn fresh(order: Order) -> String {
+    match order {
+        Order::InTime => Uuid::now_v7(),
+        Order::Random => Uuid::new_v4(),
+    }
+    .to_string()
+}
+
+/// Creates the table and fills it in one transaction, so that the filling is not logged.
+async fn prepare(session: &mut PgConnection, kind: Kind, rows: usize) -> Result<(), Fault> {
+    let Kind {
+        table: name,
+        order,
+        digest,
+        ..
+    } = kind;
+    let (key, column, value) = match digest {
+        None => ("namespace, scope, key", "", String::new()),
+        Some(bytes) => (
+            "digest",
+            ", digest",
+            format!(", substr(sha256(('bench//' || key)::bytea), 1, {bytes})"),
         ),
     };
-    let insert = format!(
-        "INSERT INTO {name} ({FIXED}, {columns}) SELECT clock_timestamp(), clock_timestamp() + interval '24 hours', \
-         $1, 1, 1, 1, 1, 'pay_one', $2, '{{\"id\":1234567}}', {places}"
+    run_sql(session, "BEGIN".into()).await?;
+    let add = if digest.is_some() {
+        format!("ALTER TABLE {name} ADD COLUMN digest bytea; ")
+    } else {
+        String::new()
+    };
+    let keys = format!(
+        "{add}ALTER TABLE {name} ADD PRIMARY KEY ({key}); CREATE INDEX ON {name} (expires_at)"
     );
-    let insert = sqlx::query(AssertSqlSafe(insert))
-        .bind(Uuid::new_v4())
-        .bind(&hash[..]);
-    let insert = if kind == Kind::Hash {
-        insert.bind(&hash[..])
-    } else {
-        insert.bind(key)
-    };
-    let before = position(session).await?;
-    let begun = Instant::now();
-    insert.execute(&mut *session).await?;
-    variant.insert.push_time(begun.elapsed());
-    variant.wal.push(position(session).await? - before);
+    table(session, name, &keys).await?;
+    run_sql(
+        session,
+        format!(
+            "INSERT INTO {name} (created_at, expires_at, attempt_id, attempt, status, fingerprint_version, codec, \
+             operation, fingerprint, result, namespace, scope, key{column}) \
+             SELECT now(), now() + interval '24 hours' + n * interval '1 microsecond', gen_random_uuid(), 1, 1, 1, 1, \
+             'pay_one', sha256(n::text::bytea), '{{\"id\":1234567}}', 'bench', '', key{value} \
+             FROM (SELECT n, {} AS key FROM generate_series(1, {rows}) AS n OFFSET 0) AS numbered; COMMIT",
+            order.key(),
+        ),
+    )
+    .await?;
+    vacuum(session, name).await
+}
 
-    let read = format!("SELECT result FROM {name} WHERE {wanted}");
-    let read = sqlx::query_scalar::<_, Vec<u8>>(AssertSqlSafe(read));
-    let read = if kind == Kind::Hash {
-        read.bind(&hash[..])
-    } else {
-        read.bind(key)
-    };
-    let begun = Instant::now();
-    read.fetch_one(session).await?;
-    variant.read.push_time(begun.elapsed());
+/// Inserts some rows and reads them.
+async fn slice(
+    session: &mut PgConnection,
+    processor: &Processor,
+    kind: Kind,
+    variant: &mut Variant,
+    counts: &mut Counts,
+    compression: &str,
+) -> Result<(), Fault> {
+    let keys: Vec<_> = (0..SLICE).map(|_| fresh(kind.order)).collect();
+    let has_digest = kind.digest.is_some();
+    let micros = |elapsed: std::time::Duration| elapsed.as_secs_f64() * 1e6 / float(SLICE);
+    let before = position(session).await?;
+    let (processor_before, begun) = (processor.elapsed()?, Instant::now());
+    for key in &keys {
+        bound(&insert(kind.table, has_digest), key, kind.digest)
+            .execute(&mut *session)
+            .await?;
+    }
+    let (taken, server) = (
+        begun.elapsed(),
+        processor.elapsed()?.since(processor_before).server,
+    );
+    let wal = (position(session).await? - before) / float(SLICE);
+    if compression != "off" {
+        counts.lz4.push(wal);
+        return Ok(());
+    }
+    variant.wal.push(wal);
+    variant.insert.push(micros(taken));
+    counts.insert_server.push(micros(server));
+    let (processor_before, begun) = (processor.elapsed()?, Instant::now());
+    for key in &keys {
+        bound(&look_up(kind.table, has_digest), key, kind.digest)
+            .fetch_one(&mut *session)
+            .await?;
+    }
+    let (taken, server) = (
+        begun.elapsed(),
+        processor.elapsed()?.since(processor_before).server,
+    );
+    variant.read.push(micros(taken));
+    counts.read_server.push(micros(server));
     Ok(())
 }

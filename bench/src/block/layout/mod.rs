@@ -1,8 +1,10 @@
 //! Measures alternative layouts of the table, in plain SQL.
 
 mod checks;
+mod counted;
 mod expiry;
 mod key;
+mod partitions;
 mod payload;
 
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
@@ -10,10 +12,11 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use super::Bench;
 use crate::Fault;
 use crate::numbers::Sample;
+use crate::processor::Processor;
 use crate::report::Report;
 use crate::server::Database;
 
-/// Rows in each table before the measurement.
+/// Rows in each table before the measurement, unless the options say how many.
 const ROWS: usize = 200_000;
 
 /// A table that differs from the record's in one property.
@@ -42,7 +45,9 @@ pub(super) async fn run(mut bench: Bench<'_>) -> Result<Report, Fault> {
     let mut report = Report::of("layout");
     let rows = if bench.options.quick { 2_000 } else { ROWS };
     let mut session = session(&database).await?;
-    key::run(&mut bench, &mut session, rows, &mut report).await?;
+    let processor = Processor::of(&database).await?;
+    key::run(&mut bench, &mut session, &processor, &mut report).await?;
+    partitions::run(&mut bench, &mut session, &processor, &mut report).await?;
     payload::run(&mut bench, &mut session, rows, &mut report).await?;
     expiry::run(&mut bench, &mut session, rows, &mut report).await?;
     checks::run(&mut bench, &mut session, &mut report).await?;

@@ -1,0 +1,133 @@
+//! The library's performance goals, and whether the last run of each block met them.
+
+mod bounds;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use self::bounds::{GOALS, Goal, Unit};
+use super::table::{ratio, time, whole};
+use super::{Report, Table};
+use crate::Fault;
+use crate::block::BLOCKS;
+use crate::cases::CASES;
+use crate::deed::Deed;
+
+pub(crate) type Figures = BTreeMap<String, f64>;
+
+const UPDATED: &str = "written/atomic/updated";
+const DEAD: &str = "written/atomic/dead";
+
+/// Returns every goal with its figure. The goals of a block that has not run stay open.
+pub(crate) fn table(out: &Path) -> Result<Table, Fault> {
+    let mut figures = figures(out);
+    if figures.is_empty() {
+        return Err("no block has been run: run the bench without --quick first".into());
+    }
+    sum(&mut figures, UPDATED, "updated");
+    sum(&mut figures, DEAD, "dead");
+    let mut table = Table::new("Goals", &["goal", "bound", "figure", "met"]);
+    for goal in &GOALS {
+        let found = goal.found(&figures);
+        table.row(vec![
+            goal.what.to_owned(),
+            goal.bound(),
+            found.map_or("–".into(), |found| goal.unit.show(found)),
+            match found {
+                None => "not measured".into(),
+                Some(found) if goal.is_met(found) => "yes".into(),
+                Some(_) => "**no**".into(),
+            },
+        ]);
+    }
+    Ok(table)
+}
+
+/// Returns the figures of the last run of each block.
+pub(crate) fn figures(out: &Path) -> Figures {
+    let reports = BLOCKS.iter().map(|(block, _)| Report::kept(out, block));
+    reports
+        .flatten()
+        .flat_map(|report| report.figures)
+        .collect()
+}
+
+/// Sums over all cases except lease mode, which has to write its claim.
+fn sum(figures: &mut Figures, name: &str, what: &str) {
+    let atomic = CASES.iter().filter(|case| case.deed != Deed::Lease);
+    let found: Option<f64> = atomic
+        .map(|case| figures.get(&format!("written/{}/{what}", case.name)))
+        .sum();
+    if let Some(found) = found {
+        figures.insert(name.to_owned(), found);
+    }
+}
+
+impl Goal {
+    fn found(&self, figures: &Figures) -> Option<f64> {
+        let found = figures.get(self.figure)?;
+        match self.over {
+            Some(over) => Some(found / figures.get(over)?),
+            None => Some(*found),
+        }
+    }
+
+    fn is_met(&self, found: f64) -> bool {
+        // A ratio is compared as displayed.
+        let found = if matches!(self.unit, Unit::Ratio) {
+            (found * 100.0).round() / 100.0
+        } else {
+            found
+        };
+        found <= self.at_most && found >= self.at_least
+    }
+
+    fn bound(&self) -> String {
+        if self.at_most.is_finite() {
+            format!("≤ {}", self.unit.show(self.at_most))
+        } else {
+            format!("≥ {}", self.unit.show(self.at_least))
+        }
+    }
+}
+
+impl Unit {
+    fn show(&self, value: f64) -> String {
+        match self {
+            Self::Count => whole(value),
+            Self::Bytes => format!("{} bytes", whole(value)),
+            Self::Ratio => ratio(value),
+            Self::Micros => time(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_holds_from_its_own_side() {
+        let most = bounds::ratio("", "", 1.05);
+        assert!(most.is_met(1.05) && most.is_met(1.054) && !most.is_met(1.056));
+        let least = bounds::at_least("", "", 0.70);
+        assert!(least.is_met(0.70) && !least.is_met(0.69));
+        let exact = bounds::count("", "", 0.0);
+        assert!(exact.is_met(0.0) && !exact.is_met(0.1));
+    }
+
+    #[test]
+    fn every_figure_of_a_case_names_a_case_that_there_is() {
+        for goal in &GOALS {
+            for figure in [Some(goal.figure), goal.over].into_iter().flatten() {
+                let parts: Vec<_> = figure.split('/').collect();
+                let case = match parts[..] {
+                    ["latency", _, case, _] | ["counts", case, _] => case,
+                    ["written", case, _] if case != "atomic" => case,
+                    _ => continue,
+                };
+                assert!(CASES.iter().any(|known| known.name == case), "{figure}");
+            }
+        }
+    }
+}
