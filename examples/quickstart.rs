@@ -129,7 +129,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     .await?;
 
     replay(&pool).await?;
-    duplicates(&pool).await?;
+    Box::pin(duplicates(&pool)).await?; // it holds two calls at once
     failure(&pool).await?;
     crash(&pool, &file).await?;
     show_payments(&pool).await?;

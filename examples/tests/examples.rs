@@ -30,6 +30,13 @@ fn a_mail_in_doubt_is_sent_once_and_found_out() {
     assert!(shown.ends_with("2 keys, 2 mails.\n"), "{shown}");
 }
 
+#[test]
+fn a_command_called_twice_and_an_event_published_twice_notify_once() {
+    let shown = run("messages");
+    let end = "2 calls, 2 publications, 1 notification.\n";
+    assert!(shown.ends_with(end), "{shown}");
+}
+
 /// Runs an example and returns its output. `cargo test`, `cargo nextest run` and `cargo xtask test` build the
 /// examples before the tests, next to the directory of the tests. If only some targets are built, run `cargo
 /// build --examples` first.

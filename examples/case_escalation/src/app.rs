@@ -1,4 +1,6 @@
-//! The routes, and the officer behind a request.
+//! The service: its routes, and the officer behind a request.
+
+use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -8,42 +10,83 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use idem_axum::openapi::{KeyHeader, ProblemSchema, Refusals};
 use idem_axum::{Detached, HttpPolicy};
+use idem_messaging::outbox::Outbox;
 use idem_runtime::{IdempotencyKey, ReplayExt as _, Replayable, Scope};
-use sqlx::SqlitePool;
 
 use crate::body::Body;
+use crate::broker::{Broker, BrokerError};
+use crate::consumers::{Consumers, Deliveries};
+use crate::database::Pool;
 use crate::escalate::{self, EscalateError, Escalation, Reason};
-use crate::notify::{self, Notice, Notifier, NotifyError, Receipt, Words};
-use crate::{document, page, problem, store, stub};
+use crate::notifier::Notifier;
+use crate::relay::RelaySwitch;
+use crate::rights::Rights;
+use crate::{document, notify, operate, page, problem, stub};
 
 /// The state that the routes share.
 #[derive(Debug, Clone)]
 pub struct App {
     /// The database.
-    pub pool: SqlitePool,
+    pub pool: Pool,
     /// The service that tells supervisors.
     pub notifier: Notifier,
     /// Runs commands to their end even if an officer has hung up.
     pub detached: Detached,
+    /// The events that are to leave.
+    pub outbox: Outbox,
+    /// What publishes them.
+    pub relay: Arc<RelaySwitch>,
+    /// What delivers them, and the consumers.
+    pub broker: Arc<Broker>,
+    /// How many messages were delivered.
+    pub deliveries: Deliveries,
 }
+
+impl App {
+    /// Starts broker, consumers and relay on a database that was opened.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub async fn start(pool: Pool, notifier: Notifier) -> Result<Self, BrokerError> {
+        let (outbox, deliveries) = (Outbox::new(), Deliveries::default());
+        let consumers = Consumers {
+            pool: pool.clone(),
+            notifier: notifier.clone(),
+            deliveries: deliveries.clone(),
+        };
+        let broker = Broker::open(consumers, outbox.clone()).await?;
+        let relay = RelaySwitch::start(pool.clone(), outbox.clone(), broker.publisher());
+        Ok(Self {
+            pool,
+            notifier,
+            detached: Detached::new(64),
+            outbox,
+            relay: Arc::new(relay),
+            broker: Arc::new(broker),
+            deliveries,
+        })
+    }
+}
+
+/// The officer who is always signed in.
+pub(crate) const OFFICER: &str = "officer-7";
 
 /// The officer who sent the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Officer(String);
 
-/// Returns the service: commands, stored data, the page, and the notifier's stand-in.
+/// Returns the service: commands, the page with its buttons, and the notifier's stand-in.
 pub fn routes(app: App) -> Router {
     let commands = Router::new()
         .route("/cases/{case}/escalations", post(post_escalation))
-        .route("/cases/{case}/notices", post(post_notice))
-        // On the routes and not around the router, which would ask a `PATCH` for a key before it answers 405.
+        // On the route and not around the router, which would ask a `PATCH` for a key before it answers 405.
         .route_layer(app.detached.clone())
         .route_layer(policy())
         .route_layer(from_fn(sign_in));
     Router::new()
         .merge(commands)
         .route("/notices/reconciliation", post(reconcile))
-        .route("/tables", get(tables))
+        .merge(operate::routes())
         .with_state(app)
         .route("/", get(page::page))
         .route("/problems", get(page::problems))
@@ -65,7 +108,7 @@ async fn sign_in(mut request: Request, next: Next) -> Response {
         Ok(office) => {
             let about = request.extensions_mut();
             about.insert(office);
-            about.insert(Officer("officer-7".to_owned()));
+            about.insert(Officer(OFFICER.to_owned()));
             next.run(request).await
         }
         Err(_) => StatusCode::UNAUTHORIZED.into_response(),
@@ -76,7 +119,7 @@ async fn sign_in(mut request: Request, next: Next) -> Response {
 #[utoipa::path(
     post,
     path = "/cases/{case}/escalations",
-    params(("case" = String, Path, pattern = "^[0-9]{1,6}$"), KeyHeader),
+    params(("case" = String, Path, pattern = "^[0-9]{1,6}$", example = "481"), KeyHeader),
     request_body = Reason,
     responses(
         (status = 201, description = "The case is escalated.", body = Escalation,
@@ -93,57 +136,40 @@ pub(crate) async fn post_escalation(
     key: IdempotencyKey,
     Body(reason): Body<Reason>,
 ) -> Result<impl IntoResponse, Replayable<EscalateError>> {
-    let call = escalate::escalate(&app.pool, &key, &case, &officer, &reason);
+    let rights = Rights::of(app.pool.clone());
+    let call = escalate::escalate(
+        &app.pool,
+        &key,
+        &app.outbox,
+        &rights,
+        &case,
+        &officer,
+        &reason,
+    );
     // A replayed refusal says that it is a replay, as a replayed escalation does.
     let done = call.replayable().await?;
-    let location = format!("/cases/{}/escalations/{}", done.case, done.number);
+    let location = format!("/cases/{}/escalations/{}", done.case, done.version);
     let location = [(header::LOCATION, location)];
     Ok((StatusCode::CREATED, location, done.map(Json)))
 }
 
-/// Tells a supervisor.
-#[utoipa::path(
-    post,
-    path = "/cases/{case}/notices",
-    params(("case" = String, Path, pattern = "^[0-9]{1,6}$"), KeyHeader),
-    request_body = Words,
-    responses(
-        (status = 201, description = "The notice is sent.", body = Receipt),
-        Refusals,
-        (status = 413, description = "The body is too long.", body = ProblemSchema, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not JSON.", body = ProblemSchema, content_type = "application/problem+json"),
-        (status = 502, description = "The notifier gave no receipt.", body = ProblemSchema, content_type = "application/problem+json"),
-    ),
-)]
-pub(crate) async fn post_notice(
-    State(app): State<App>,
-    Path(case): Path<String>,
-    key: IdempotencyKey,
-    Body(Words { to, text }): Body<Words>,
-) -> Result<impl IntoResponse, NotifyError> {
-    let notice = Notice { case, to, text };
-    let receipt = notify::notify(&app.pool, &key, app.notifier, notice).await?;
-    Ok((StatusCode::CREATED, receipt.map(Json)))
-}
-
-/// Asks the notifier about the notices of unknown outcome.
+/// Asks the notifier about the notices of unknown outcome, and lets their messages come back.
 #[utoipa::path(
     post,
     path = "/notices/reconciliation",
     responses(
         (status = 200, description = "How many were found out.", body = usize, content_type = "application/json"),
         Refusals,
-        (status = 502, description = "The notifier gave no receipt.", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 502, description = "The notifier gave no answer.", body = ProblemSchema, content_type = "application/problem+json"),
     ),
 )]
-pub(crate) async fn reconcile(State(app): State<App>) -> Result<Response, NotifyError> {
-    let settled = notify::reconcile(&app.pool, &app.notifier).await?;
-    Ok(Json(settled).into_response())
-}
-
-async fn tables(State(app): State<App>) -> Response {
-    match store::tables(&app.pool).await {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+pub(crate) async fn reconcile(State(app): State<App>) -> Response {
+    let settled = match notify::reconcile(&app.pool, &app.notifier).await {
+        Ok(settled) => settled,
+        Err(error) => return error.into_response(),
+    };
+    match app.broker.requeue_parked().await {
+        Ok(()) => Json(settled).into_response(),
         Err(_) => problem::internal(),
     }
 }

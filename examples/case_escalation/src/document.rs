@@ -18,7 +18,7 @@ impl Modify for Policy {
 /// The document of the requests and answers.
 #[derive(Debug, OpenApi)]
 #[openapi(
-    paths(app::post_escalation, app::post_notice, app::reconcile),
+    paths(app::post_escalation, app::reconcile),
     modifiers(&Policy)
 )]
 pub struct Api;

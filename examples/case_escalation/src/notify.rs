@@ -2,90 +2,35 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use idem_messaging::inbox::{Answer, AsAnswer, MessageError, Received};
 use idem_runtime::store::Store;
 use idem_runtime::{Attempt, IdempotencyKey, Namespace, idempotent};
-use reqwest::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::SqlitePool;
-use utoipa::ToSchema;
 
+use crate::database::Pool;
+use crate::fact::CaseEscalated;
+use crate::notifier::{Notifier, NotifierError, Receipt};
 use crate::problem::{internal, refusal};
 
-/// An officer's message.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct Words {
-    /// The supervisor's address.
-    pub to: String,
-    /// The message.
-    pub text: String,
+/// What became of a message.
+#[derive(Debug, Serialize, Deserialize)] // recorded, and replayed
+pub enum Notified {
+    /// The supervisor was told.
+    Sent(Receipt),
+    /// Another message has told the same fact, and its notice is the one.
+    SentByMessage(String),
 }
 
-/// The request.
-#[derive(Debug, Serialize)] // compared on every retry, and kept in the record
-pub struct Notice {
-    /// The case that it is about.
-    pub case: String,
-    /// The supervisor's address.
-    pub to: String,
-    /// The message.
-    pub text: String,
-}
-
-/// The notifier's answer.
-#[derive(Debug, Serialize, Deserialize, ToSchema)] // recorded, and replayed
-pub struct Receipt {
-    /// The notifier's name of the notice.
-    pub notice: String,
-}
-
-/// The client of the other service, which accepts a notice under a key and can be asked for the key later.
-#[derive(Debug, Clone)]
-pub struct Notifier {
-    client: Client,
-    url: String,
-}
-
-impl Notifier {
-    /// Returns a notifier at an origin, `http://host:port`.
-    pub fn at(origin: &str) -> Self {
-        Self {
-            client: Client::new(),
-            url: format!("{origin}/notifier"),
-        }
-    }
-
-    async fn deliver(&self, key: &str, notice: &Notice) -> Result<Receipt, NotifyError> {
-        let notice = serde_json::to_vec(notice).map_err(NotifyError::Unreadable)?;
-        let request = self.client.post(&self.url).header("idempotency-key", key);
-        let answer = request.body(notice).send().await?.error_for_status()?;
-        serde_json::from_slice(&answer.bytes().await?).map_err(NotifyError::Unreadable)
-    }
-
-    async fn look_up(&self, key: &str) -> Result<Option<Receipt>, NotifyError> {
-        let answer = self
-            .client
-            .get(format!("{}/{key}", self.url))
-            .send()
-            .await?;
-        if answer.status() == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        let answer = answer.error_for_status()?.bytes().await?;
-        let receipt = serde_json::from_slice(&answer).map_err(NotifyError::Unreadable)?;
-        Ok(Some(receipt))
-    }
-}
-
-/// The reasons why there is no receipt.
+/// The reasons why there is no notice.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// The notifier refused or failed, or its answer is lost.
-    #[error("the notifier gave no receipt")]
-    NoReceipt(#[from] reqwest::Error),
-    /// The answer is not the JSON that was agreed on.
-    #[error("the notifier is not understood")]
-    Unreadable(#[source] serde_json::Error),
+    /// The message is not what was agreed on.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// The notifier gave no receipt.
+    #[error(transparent)]
+    Notifier(#[from] NotifierError),
     /// An error of the database.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
@@ -94,18 +39,15 @@ pub enum NotifyError {
     Idempotency(#[from] idem_runtime::Error),
 }
 
-impl NotifyError {
-    /// Returns whether the notice may have been sent all the same: not if the request was never sent, or if the
-    /// notifier refused it.
-    fn leaves_doubt(&self) -> bool {
+impl AsAnswer for NotifyError {
+    fn as_answer(&self) -> Answer {
         match self {
-            Self::NoReceipt(error) => {
-                let refused = error
-                    .status()
-                    .is_some_and(|status| status.is_client_error());
-                !error.is_connect() && !refused
-            }
-            _ => true,
+            Self::Message(error) => error.as_answer(),
+            // If it leaves no doubt, the next delivery tries again. If it does, the next one is answered that the
+            // outcome is unknown, and the message is parked.
+            Self::Notifier(_) => Answer::failed(self),
+            Self::Database(error) => error.as_answer(),
+            Self::Idempotency(error) => error.as_answer(),
         }
     }
 }
@@ -113,10 +55,8 @@ impl NotifyError {
 impl IntoResponse for NotifyError {
     fn into_response(self) -> Response {
         match self {
-            Self::NoReceipt(_) | Self::Unreadable(_) => {
-                refusal(StatusCode::BAD_GATEWAY, "no-receipt", &self.to_string())
-            }
-            Self::Database(_) => internal(),
+            Self::Notifier(_) => refusal(StatusCode::BAD_GATEWAY, "no-receipt", &self.to_string()),
+            Self::Message(_) | Self::Database(_) => internal(),
             Self::Idempotency(error) => error.into_response(),
         }
     }
@@ -130,28 +70,46 @@ impl IntoResponse for NotifyError {
     namespace = "notices",
     lease = "30s",
     on_lapse = "unknown",
-    skip(notifier)
+    retention = "7d",
+    skip(pool, notifier),
+    marker = Notify
 )]
 pub async fn notify(
     attempt: &Attempt,
     key: &IdempotencyKey,
+    pool: Pool,
     notifier: Notifier,
-    notice: Notice,
-) -> Result<Receipt, NotifyError> {
+    fact: Received<CaseEscalated>,
+) -> Result<Notified, NotifyError> {
+    // The second guard: the key tells a message delivered twice, and the primary key of `notice` a fact told under two
+    // ids. The message that is there first is the one that notifies.
+    let message: String = sqlx::query_scalar(
+        "INSERT INTO notice (case_id, version, message) VALUES ($1, $2, $3)
+         ON CONFLICT (case_id, version) DO UPDATE SET message = notice.message RETURNING message",
+    )
+    .bind(&fact.case)
+    .bind(fact.version)
+    .bind(key.as_str())
+    .fetch_one(&pool)
+    .await?;
+    if message != key.as_str() {
+        return Ok(Notified::SentByMessage(message));
+    }
     // The notifier gets the same key on every attempt.
-    let receipt = notifier.deliver(&attempt.external_key(), &notice).await;
-    if receipt.as_ref().is_err_and(NotifyError::leaves_doubt) {
+    let receipt = notifier.deliver(&attempt.external_key(), &fact).await;
+    if receipt.as_ref().is_err_and(NotifierError::leaves_doubt) {
         attempt.outcome_unknown();
     }
-    receipt
+    Ok(Notified::Sent(receipt?))
 }
 
-/// Asks the notifier about the notices of unknown outcome, records its answers, and returns the number settled.
+/// Asks the notifier about the notices of unknown outcome, records its answers, and returns the number settled. The
+/// messages that are parked for them come back, and are answered from these records.
 ///
 /// # Errors
 /// As the error's variants say; outcomes that were settled before stay settled.
-pub async fn reconcile(pool: &SqlitePool, notifier: &Notifier) -> Result<usize, NotifyError> {
-    let store = Store::<Value, Receipt>::new(Namespace::from_static("notices"));
+pub async fn reconcile(pool: &Pool, notifier: &Notifier) -> Result<usize, NotifyError> {
+    let store = Store::<Value, Notified>::new(Namespace::from_static("notices"));
     let unknown = {
         let mut conn = pool.acquire().await?;
         let mut records = store.in_connection(&mut *conn);
@@ -164,7 +122,10 @@ pub async fn reconcile(pool: &SqlitePool, notifier: &Notifier) -> Result<usize, 
         let mut conn = pool.acquire().await?;
         let mut records = store.in_connection(&mut *conn);
         match found {
-            Some(receipt) => records.resolve_completed(unknown, &receipt).await?,
+            Some(receipt) => {
+                let sent = Notified::Sent(receipt);
+                records.resolve_completed(unknown, &sent).await?;
+            }
             None => records.resolve_never_happened(unknown).await?,
         }
     }

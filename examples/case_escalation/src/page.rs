@@ -14,13 +14,18 @@ const OWN: &str = "
 
 Status 409. This version of the case was escalated before, by whomever.
 
+## not-allowed
+
+Status 403. The officer may not escalate cases, or no longer. This holds for a retry of what he did before, too: the answer is not
+shown to him. Nothing was done.
+
 ## not-open
 
 Status 409. There is no such case, or it is closed, or it has another version by now.
 
 ## no-receipt
 
-Status 502. The notifier did not confirm. If it may have sent the notice, a retry is refused until that is found out.
+Status 502. The notifier did not say what became of a notice. Ask again.
 
 ## unreadable
 

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::Value;
 
-use crate::notify::Receipt;
+use crate::notifier::Receipt;
 
 /// A notice to this address is sent, and the answer is lost.
 pub const LOSES_ANSWERS: &str = "nobody@lost.example";
@@ -43,7 +43,7 @@ async fn deliver(State(sent): State<Sent>, headers: HeaderMap, body: Bytes) -> R
         return StatusCode::BAD_REQUEST.into_response();
     };
     *sent.counts().entry(key.to_owned()).or_default() += 1;
-    if notice["to"] == LOSES_ANSWERS {
+    if notice["supervisor"] == LOSES_ANSWERS {
         return StatusCode::GATEWAY_TIMEOUT.into_response();
     }
     Json(receipt(key)).into_response()

@@ -1,21 +1,26 @@
 //! Opens a service on its own port and database, and sends it an officer's requests.
 
+use std::time::Duration;
+
 use case_escalation::app::{App, routes};
-use case_escalation::notify::Notifier;
-use case_escalation::store;
-use idem_axum::Detached;
+use case_escalation::database::{self, Server};
+use case_escalation::notifier::Notifier;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+/// A busy machine is given all the time that it needs.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Desk {
     pub(crate) url: String,
     client: Client,
     server: AbortHandle,
-    _dir: TempDir,
+    _database: (TempDir, Server),
 }
 
 /// The answer to a request.
@@ -60,8 +65,10 @@ impl Desk {
 
     async fn open_with(notifier: bool) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let pool = store::open(&dir.path().join("cases.db")).await;
-        let pool = pool.expect("a database");
+        // With the feature `postgres-nats`, each desk has a server of its own.
+        let file = dir.path().join("cases.db").display().to_string();
+        let at = (!cfg!(feature = "postgres-nats")).then_some(file);
+        let (pool, database) = database::open(at).await.expect("a database");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         // Nobody listens on port 0.
@@ -70,19 +77,14 @@ impl Desk {
         } else {
             "http://127.0.0.1:0"
         };
-        let notifier = Notifier::at(at);
-        let detached = Detached::new(64);
-        let app = routes(App {
-            pool,
-            notifier,
-            detached,
-        });
+        let app = App::start(pool, Notifier::at(at)).await.expect("a broker");
+        let app = routes(app);
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("served") });
         Self {
             url,
             client: Client::new(),
             server: server.abort_handle(),
-            _dir: dir,
+            _database: (dir, database),
         }
     }
 
@@ -93,14 +95,41 @@ impl Desk {
         version: i64,
         reason: &str,
     ) -> Answer {
-        let path = format!("/cases/{case}/escalations");
-        self.command(key, &path, &json!({ "version": version, "reason": reason }))
+        self.escalate_to(key, case, version, reason, "ada@example.org")
             .await
     }
 
-    pub(crate) async fn notify(&self, key: &str, to: &str) -> Answer {
-        let words = json!({ "to": to, "text": "please look" });
-        self.command(key, "/cases/481/notices", &words).await
+    pub(crate) async fn escalate_to(
+        &self,
+        key: &str,
+        case: &str,
+        version: i64,
+        reason: &str,
+        supervisor: &str,
+    ) -> Answer {
+        let path = format!("/cases/{case}/escalations");
+        let reason = json!({ "version": version, "reason": reason, "supervisor": supervisor });
+        self.command(key, &path, &reason).await
+    }
+
+    /// Presses a button of the machinery.
+    pub(crate) async fn press(&self, path: &str) {
+        let answer = send(self.client.post(format!("{}{path}", self.url))).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{path}: {answer:?}");
+    }
+
+    /// Waits until everything that was committed has arrived.
+    pub(crate) async fn arrived(&self) {
+        let arrived = timeout(PATIENCE, self.get("/arrived")).await;
+        let answer = arrived.expect("everything arrives within a minute");
+        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    }
+
+    /// Waits until the service is in a state.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) {
+        let reached = async { while !is_so(&self.state().await) {} };
+        let reached = timeout(PATIENCE, reached).await;
+        reached.unwrap_or_else(|_| panic!("not within a minute: {what}"));
     }
 
     pub(crate) async fn reconcile(&self) -> Answer {
@@ -111,8 +140,12 @@ impl Desk {
         .await
     }
 
+    pub(crate) async fn state(&self) -> Value {
+        self.get("/state").await.json()
+    }
+
     pub(crate) async fn tables(&self) -> Value {
-        self.get("/tables").await.json()
+        self.state().await["tables"].clone()
     }
 
     /// Returns the number of notices sent, by key.

@@ -3,4 +3,5 @@
 mod browser;
 mod commands;
 mod desk;
+mod messages;
 mod schemathesis;
