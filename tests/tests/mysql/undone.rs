@@ -3,7 +3,7 @@
 //! success.
 
 use idem_runtime::{Error, IdempotencyKey, Operation};
-use idem_tests::mysql::payments::{Paid, Pay, PayError, insert, pay};
+use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, insert, pay};
 use idem_tests::mysql::{Shop, fresh_key};
 use idem_tests::rewrite::Rewrite;
 use sqlx::mysql::{MySqlPool, MySqlTransaction};
@@ -115,4 +115,27 @@ async fn in_a_callers_transaction_that_the_server_has_undone_no_expired_record_i
     assert!(matches!(refusal, Error::TransactionLost(_)), "{refusal:?}");
     let _ = tx.commit().await;
     assert_eq!(link.shop.effects(&link.key).await, (0, 1));
+}
+
+/// The server undoes the transaction between the release of the claim's savepoint and the record.
+#[tokio::test]
+async fn an_end_that_the_server_has_undone_is_no_fault_of_the_body_and_may_be_tried_again() {
+    let link = Link::up().await;
+    for fails in [false, true] {
+        let key = fresh_key();
+        link.rewrite.next("UPDATE idem_record SET", "ROLLBACK");
+        let ended = if fails {
+            fail_to_pay(&link.pool, &key, &CMD, Some(51)).await
+        } else {
+            pay(&link.pool, &key, &CMD).await
+        };
+        let refusal = ended.expect_err("it is gone").refusal();
+        assert!(link.rewrite.is_done(), "failed: {fails}");
+        let lost = matches!(refusal, Error::TransactionLost(_));
+        assert!(lost && refusal.is_retryable(), "{fails}: {refusal:?}");
+        link.shop.assert_no_effect(&key).await;
+        let paid = pay(&link.pool, &key, &CMD).await.expect("fresh");
+        assert!(!paid.replayed(), "failed: {fails}");
+        link.shop.assert_one_effect(&key).await;
+    }
 }

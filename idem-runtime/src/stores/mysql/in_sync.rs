@@ -4,6 +4,7 @@
 //! (sqlx 0.9). From then on a statement gets the answer of an earlier one, or waits for one that never comes.
 
 use std::future::poll_fn;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
@@ -31,36 +32,84 @@ pub(super) async fn rows(
     conn: &mut MySqlConnection,
     statements: &str,
 ) -> Result<Vec<MySqlRow>, Failed> {
+    rows_behind(conn, &[], statements).await
+}
+
+/// Sends statements as [`rows`] does, with `leading` before the number: statements that return no rows, and that
+/// cost the server nothing.
+pub(super) async fn rows_behind(
+    conn: &mut MySqlConnection,
+    leading: &[String],
+    statements: &str,
+) -> Result<Vec<MySqlRow>, Failed> {
     let number = Uuid::new_v4().as_u64_pair().0 >> 1;
-    let text = AssertSqlSafe(sql::behind_number(number, statements));
+    let text = AssertSqlSafe(sql::with_number(leading, number, statements));
     let mut answers = conn.fetch_many(sqlx::raw_sql(text));
-    // The driver may panic if a packet is of an unexpected kind.
-    let first = poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| answers.as_mut().poll_next(context)));
-        polled.unwrap_or(Poll::Ready(None))
-    });
-    let lost = |error| Failed { done: 0, error };
-    let answer = match timeout(ANSWERS_WITHIN, first).await {
-        Ok(Some(Ok(Either::Right(row)))) => row.try_get::<i64, _>(0).ok(),
-        Ok(Some(Err(error))) if is_readable(&error) => return Err(lost(error)),
-        Ok(Some(Ok(Either::Left(_)) | Err(_)) | None) | Err(_) => None,
+    let until_number = async {
+        for done in 0..=leading.len() {
+            // The driver may panic if a packet is of an unexpected kind.
+            let answer = poll_fn(|context| {
+                let polled = catch_unwind(AssertUnwindSafe(|| answers.as_mut().poll_next(context)));
+                polled.unwrap_or(Poll::Ready(None))
+            });
+            match answer.await {
+                Some(Ok(Either::Left(_))) if done < leading.len() => {}
+                Some(Ok(Either::Right(row))) if done == leading.len() => {
+                    let number = row.try_get::<i64, _>(0).ok();
+                    return Met::Number(number.and_then(|number| u64::try_from(number).ok()));
+                }
+                Some(Err(error)) => return Met::Error(done, error),
+                Some(Ok(_)) | None => return Met::Other,
+            }
+        }
+        Met::Other
     };
-    if answer.and_then(|answer| u64::try_from(answer).ok()) != Some(number) {
-        let unmet = "the answer was not that of the statement sent, or did not come";
-        return Err(lost(Error::Protocol(unmet.into())));
+    let unmet = |done| Failed {
+        done,
+        error: Error::Protocol(UNMET.into()),
+    };
+    match timeout(ANSWERS_WITHIN, until_number)
+        .await
+        .unwrap_or(Met::Other)
+    {
+        Met::Number(answer) if answer == Some(number) => {}
+        Met::Error(done, error) if is_readable(&error) => return Err(Failed { done, error }),
+        Met::Number(_) | Met::Error(..) | Met::Other => return Err(unmet(0)),
     }
-    let (mut ends, mut rows) = (0_usize, Vec::new());
+    let (mut ends, mut rows) = (leading.len(), Vec::new());
     loop {
         match poll_fn(|context| answers.as_mut().poll_next(context)).await {
             Some(Ok(Either::Left(_))) => ends += 1,
             Some(Ok(Either::Right(row))) => rows.push(row),
             Some(Err(error)) => {
                 // The number's own end is not one of theirs.
-                let done = ends.saturating_sub(1);
+                let done = ends.saturating_sub(1).max(leading.len());
+                let error = broken_off(error);
                 return Err(Failed { done, error });
             }
             None => return Ok(rows),
         }
+    }
+}
+
+const UNMET: &str = "the answer was not that of the statement sent, or did not come";
+
+/// What was read up to the number.
+enum Met {
+    Number(Option<u64>),
+    /// An error, after so many statements.
+    Error(usize, Error),
+    /// An answer of another kind, or none.
+    Other,
+}
+
+/// Converts an error of a statement behind the number. The answers were in step there: if the driver does not
+/// understand one, the server has broken it off. MariaDB (10.11) does so if Galera undoes the transaction meanwhile:
+/// it runs the statement again, outside any transaction, behind the half of its answer that is sent already.
+fn broken_off(error: Error) -> Error {
+    match error {
+        Error::Protocol(_) => io::Error::from(io::ErrorKind::InvalidData).into(),
+        error => error,
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn record(
     body_writes: BodyWrites,
 ) -> Result<Written, Error> {
     let unread = claim.dialect.unread;
-    let text = sql::record::record(claim, record, body_writes);
+    let text = sql::record::record(claim, record);
     if !goes_unasked(&text) {
         release(conn, claim, body_writes).await?;
         if unread {
@@ -28,19 +28,19 @@ pub(super) async fn record(
         }
         return write(conn, claim, record).await;
     }
-    let releases = match body_writes {
-        BodyWrites::Keep => 1,
-        BodyWrites::Discard => 2,
-    };
-    let rows = match in_sync::rows(conn, &text).await {
+    let release = sql::record::release_savepoint(&claim.request, body_writes);
+    let rows = match in_sync::rows_behind(conn, &release, &text).await {
         Ok(rows) => rows,
-        Err(failed) if failed.done < releases => {
+        Err(failed) if failed.done < release.len() => {
             return Err(not_released(conn, claim, failed, body_writes).await);
         }
         Err(failed) => return Err(not_written(conn, claim, failed.error).await),
     };
     // If the claim is gone, this may be another table.
-    let written = written(&rows)?;
+    let written = match written(&rows) {
+        Err(Error::TransactionEnded) => return Err(vanished(conn).await),
+        written => written?,
+    };
     if unread && !is_as_known(claim, &rows) {
         verify_behind(conn, claim).await?;
     }
@@ -53,8 +53,8 @@ pub(super) async fn release(
     claim: &MySqlHeldClaim,
     body_writes: BodyWrites,
 ) -> Result<(), Error> {
-    let text = sql::record::release_savepoint(&claim.request, body_writes);
-    match in_sync::rows(conn, &text).await {
+    let release = sql::record::release_savepoint(&claim.request, body_writes);
+    match in_sync::rows_behind(conn, &release, sql::NOTHING).await {
         Ok(_) => Ok(()),
         Err(failed) => Err(not_released(conn, claim, failed, body_writes).await),
     }
@@ -107,6 +107,15 @@ fn written(rows: &[MySqlRow]) -> Result<Written, Error> {
         (1, _) => Err(Error::RecordNotWritten),
         _ if says("here")? == 0 => Err(Error::TransactionEnded),
         _ => Ok(Written::Conflict),
+    }
+}
+
+/// Returns why there is no record behind the release of the savepoint. The body had kept its transaction until then:
+/// if it is gone, the server has undone it and reported no error (Galera; see `OPEN` in `sql`), and nothing remains.
+async fn vanished(conn: &mut MySqlConnection) -> Error {
+    match in_sync::send(conn, sql::CHECK_TRANSACTION).await {
+        Err(error) if error::is_no_savepoint(&error) => super::row::undone(),
+        _ => Error::TransactionEnded,
     }
 }
 

@@ -80,9 +80,13 @@ pub(super) fn stands(row: &MySqlRow) -> Result<(), Error> {
     if row.try_get::<i64, _>("open").map_err(map_error)? != 0 {
         return Ok(());
     }
+    Err(undone())
+}
+
+/// Returns the error of a transaction that the server has rolled back without reporting an error.
+pub(super) fn undone() -> Error {
     let message = "the server rolled the transaction back and reported no error";
-    let error = sqlx::Error::Protocol(message.to_owned());
-    Err(Error::TransactionLost(error.into()))
+    Error::TransactionLost(sqlx::Error::Protocol(message.to_owned()).into())
 }
 
 /// Returns the server's time, if the server accepts writes.

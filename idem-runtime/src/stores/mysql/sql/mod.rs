@@ -320,9 +320,11 @@ pub(super) fn give_up_lead(table: &str) -> String {
     format!("DO RELEASE_LOCK({})", lead_name(table))
 }
 
-/// Returns these statements after a query for this number.
-pub(super) fn behind_number(number: u64, statements: &str) -> String {
-    format!("SELECT {number} AS number LIMIT 1; {statements}")
+/// Returns statements before and after a query for this number.
+pub(super) fn with_number(leading: &[String], number: u64, statements: &str) -> String {
+    let leading = leading.iter().map(|statement| format!("{statement}; "));
+    let leading: String = leading.collect();
+    format!("{leading}SELECT {number} AS number LIMIT 1; {statements}")
 }
 
 /// Ends the session.

@@ -14,23 +14,18 @@ use crate::values::record::CODEC_JSON;
 pub(in super::super) fn release_savepoint(
     request: &MySqlClaimRequest,
     body_writes: BodyWrites,
-) -> String {
+) -> Vec<String> {
     let savepoint = request.savepoint_name();
-    let back = if body_writes == BodyWrites::Discard {
-        format!("ROLLBACK TO SAVEPOINT {savepoint}; ")
-    } else {
-        String::new()
-    };
-    format!("{back}RELEASE SAVEPOINT {savepoint}")
+    let release = format!("RELEASE SAVEPOINT {savepoint}");
+    match body_writes {
+        BodyWrites::Keep => vec![release],
+        BodyWrites::Discard => vec![format!("ROLLBACK TO SAVEPOINT {savepoint}"), release],
+    }
 }
 
-/// Releases the savepoint as [`release_savepoint`] does, and writes the record as [`write`] does. If the claim has
-/// not read the table's definition, shows it before the last answer: the transaction holds the table in this form.
-pub(in super::super) fn record(
-    claim: &MySqlHeldClaim,
-    record: &NewRecord<'_>,
-    body_writes: BodyWrites,
-) -> String {
+/// Writes the record as [`write`] does. If the claim has not read the table's definition, shows it before the last
+/// answer: the transaction holds the table in this form.
+pub(in super::super) fn record(claim: &MySqlHeldClaim, record: &NewRecord<'_>) -> String {
     let request = &claim.request;
     let definition = if claim.dialect.unread {
         format!("{}; ", definition(&request.table))
@@ -38,8 +33,7 @@ pub(in super::super) fn record(
         String::new()
     };
     format!(
-        "{}; {}; {definition}{}",
-        release_savepoint(request, body_writes),
+        "{}; {definition}{}",
         update(request, record),
         check(claim, record)
     )
