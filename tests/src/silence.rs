@@ -41,10 +41,12 @@ impl QuietLink {
                         return;
                     };
                     tokio::select! {
-                        // Either end may close at any time.
-                        _ = copy_bidirectional(&mut client, &mut to) => {}
+                        // What is sent after the silence has begun is not forwarded any more.
+                        biased;
                         // Ends with the link; keeps both ends open until then.
                         Ok(()) = silent.changed() => while silent.changed().await.is_ok() {},
+                        // Either end may close at any time.
+                        _ = copy_bidirectional(&mut client, &mut to) => {}
                     }
                 });
             }
@@ -62,6 +64,11 @@ impl QuietLink {
         self.port
     }
 
+    /// Lets every open connection fall silent.
+    pub fn silence(&self) {
+        self.silenced.send_modify(|times| *times += 1);
+    }
+
     /// Lets every open connection fall silent when the next one is used, and waits for that.
     ///
     /// # Panics
@@ -76,7 +83,7 @@ impl QuietLink {
     /// Is to be called when a pool has tested a connection and before it hands it out (`before_acquire`).
     pub fn used(&self) {
         if self.is_due.swap(false, Ordering::SeqCst) {
-            self.silenced.send_modify(|times| *times += 1);
+            self.silence();
         }
     }
 

@@ -159,7 +159,7 @@ pub trait Backend: Database<Connection: Session> {
         async {
             match tx.release_savepoint(claim, BodyWrites::Discard).await {
                 Err(Error::TransactionEnded) => Ok(true),
-                Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+                Err(error) if error.is_out_of_step() => Err(error),
                 Ok(()) | Err(_) => Ok(false),
             }
         }

@@ -1,13 +1,15 @@
 //! A link that fails at COMMIT: the outcome is found out, or reported as unknown.
 
-use idem_runtime::{Error, IdempotencyKey, Replayable};
-use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, pay};
+use idem_runtime::{Error, IdempotencyKey, Operation, Replayable};
+use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, insert, pay};
 use idem_tests::mysql::{Shop, fresh_key};
 use idem_tests::proxy::{Fate, Proxy};
+use idem_tests::silence::QuietLink;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{Connection as _, MySqlConnection, MySqlPool};
 
 const CMD: Pay = Pay { amount: 1 };
+const PAYMENT: Operation = Operation::new("payments", "pay");
 
 struct Link {
     shop: Shop,
@@ -109,6 +111,32 @@ async fn on_a_borrowed_connection_a_lost_answer_is_unknown_and_safe_to_retry() {
         assert!(matches!(refusal, Error::CommitUnknown(_)), "{refusal:?}");
         assert_eq!(link.retry().await.replayed(), fate == Fate::CutAnswer);
     }
+}
+
+/// The link falls silent, or the server is stopped, between the body and its record.
+#[tokio::test]
+async fn a_link_that_falls_silent_behind_a_body_is_no_fault_of_the_body() {
+    let shop = Shop::open(1).await;
+    let options = shop.database.options().clone();
+    let quiet = QuietLink::to("127.0.0.1".to_owned(), options.get_port()).await;
+    let options = options.host("127.0.0.1").port(quiet.port());
+    let pool = shop.pool_by(1, options);
+    let key = fresh_key();
+    let refusal = PAYMENT
+        .run(&pool, &key, &CMD, async |tx| {
+            let id = insert(tx, key.as_str(), CMD.amount).await?;
+            quiet.silence();
+            Ok::<_, PayError>(Paid { id })
+        })
+        .await
+        .expect_err("nothing is recorded")
+        .refusal();
+    assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
+    assert!(refusal.is_retryable());
+    drop(quiet);
+    let paid = pay(&shop.pool, &key, &CMD).await;
+    assert!(!paid.expect("the key is fresh").replayed());
+    shop.assert_one_effect(&key).await;
 }
 
 #[tokio::test]

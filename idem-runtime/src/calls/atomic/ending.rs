@@ -114,7 +114,7 @@ async fn roll_back_and_answer<DB: Backend, T, E>(
     claim: Claim<'_, DB>,
     answer: Answer<T, E>,
 ) -> Ending<PoolTraitsOf<DB>, T, E> {
-    if matches!(answer, Answer::Refused(Error::StatementUnfinished(_))) {
+    if matches!(&answer, Answer::Refused(refusal) if refusal.is_out_of_step()) {
         claim.state.set_out_of_sync();
     }
     roll_back_body(claim.tx, claim.state).await;
@@ -168,10 +168,7 @@ async fn record<DB: Backend, T, E>(
             Err(error) => FinishOutcome::Refused(tx, error),
         }
     };
-    if matches!(
-        outcome,
-        FinishOutcome::Refused(_, Error::StatementUnfinished(_))
-    ) {
+    if matches!(&outcome, FinishOutcome::Refused(_, refusal) if refusal.is_out_of_step()) {
         state.set_out_of_sync();
     }
     match outcome {

@@ -44,6 +44,7 @@ fn is_unexpected(error: &sqlx::Error) -> bool {
 pub(super) fn out_of_sync_at(refusal: Error) -> Error {
     match refusal {
         Error::NotStorable { .. } | Error::TooLargeToRecord { .. } => refusal,
+        refusal if refusal.is_out_of_step() => refusal,
         _ => Error::StatementUnfinished(out_of_sync().into()),
     }
 }

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{error, sql};
+use crate::values::error::Silence;
 
 /// How long a connection may take to answer a query that costs the server nothing: 5 seconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -70,8 +71,17 @@ pub(super) async fn rows_behind(
     };
     match timeout(ANSWERS_WITHIN, until_number)
         .await
-        .unwrap_or(Met::Other)
+        .unwrap_or(Met::Nothing)
     {
+        Met::Nothing => {
+            let silence = Silence {
+                within: ANSWERS_WITHIN,
+            };
+            return Err(Failed {
+                done: 0,
+                error: silence.into(),
+            });
+        }
         Met::Number(answer) if answer == Some(number) => {}
         Met::Error(done, error) if is_readable(&error) => return Err(Failed { done, error }),
         Met::Number(_) | Met::Error(..) | Met::Other => return Err(unmet(0)),
@@ -92,15 +102,17 @@ pub(super) async fn rows_behind(
     }
 }
 
-const UNMET: &str = "the answer was not that of the statement sent, or did not come";
+const UNMET: &str = "the answer was not that of the statement sent";
 
 /// What was read up to the number.
 enum Met {
     Number(Option<u64>),
     /// An error, after so many statements.
     Error(usize, Error),
-    /// An answer of another kind, or none.
+    /// An answer of another kind.
     Other,
+    /// No answer in time.
+    Nothing,
 }
 
 /// Converts an error of a statement behind the number. The answers were in step there: if the driver does not
@@ -123,7 +135,7 @@ pub(super) async fn send(conn: &mut MySqlConnection, statements: &str) -> Result
 
 /// Maps an error of a message that checks whether the answers are in step.
 pub(super) fn map_error(error: Error) -> crate::values::error::Error {
-    if is_lost(&error) {
+    if matches!(error, Error::Protocol(_)) {
         crate::values::error::Error::StatementUnfinished(error.into())
     } else {
         error::map_error(error)
@@ -138,9 +150,9 @@ fn is_readable(error: &Error) -> bool {
     )
 }
 
-/// Returns whether the connection's answers are out of step.
+/// Returns whether the connection's answers are out of step, or none comes.
 pub(super) fn is_lost(error: &Error) -> bool {
-    matches!(error, Error::Protocol(_))
+    matches!(error, Error::Protocol(_)) || Silence::is(error)
 }
 
 /// Ends the session of a connection that is another's to close. Its next user learns that it is gone.

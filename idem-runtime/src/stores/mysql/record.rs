@@ -128,7 +128,7 @@ async fn not_released(
 ) -> Error {
     let error = failed.error;
     if in_sync::is_lost(&error) {
-        return Error::StatementUnfinished(error.into());
+        return in_sync::map_error(error);
     }
     // If a body commits, its claim stays for all to see. If the claim is gone too, everything was rolled back:
     // typically by a deadlock that the body took for a failure of its own.

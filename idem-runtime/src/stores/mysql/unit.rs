@@ -165,7 +165,7 @@ impl Backend for MySql {
         match tx.release_savepoint(claim, BodyWrites::Discard).await {
             // Without a placeholder, nothing distinguishes a commit by the body from a deadlock's rollback.
             Err(Error::TransactionEnded) => Ok(claim.dialect.placeholder),
-            Err(unfinished @ Error::StatementUnfinished(_)) => Err(unfinished),
+            Err(error) if error.is_out_of_step() => Err(error),
             Ok(()) | Err(_) => Ok(false),
         }
     }

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+#[cfg(feature = "mysql")]
+use std::io;
+#[cfg(feature = "mysql")]
+use std::time::Duration;
 
 /// The database error behind an [`Error`](crate::Error).
 ///
@@ -33,6 +37,8 @@ impl DatabaseError {
             WorkerCrashed => "the driver's thread has ended".into(),
             Tls(_) => "the TLS handshake failed".into(),
             Protocol(_) => "the driver did not understand the server's answer".into(),
+            #[cfg(feature = "mysql")]
+            Io(error) if let Some(silence) = Silence::of(error) => silence.to_string().into(),
             Io(error) => error.kind().to_string().into(),
             Database(error) => match (self.code(), constraint(&**error)) {
                 (Some(code), Some(name)) => format!("code {code}, constraint `{name}`").into(),
@@ -65,6 +71,38 @@ pub(crate) struct MessageTooLong {
     pub(crate) limit: i64,
     /// The name of the server's setting.
     pub(crate) setting: &'static str,
+}
+
+/// A connection that does not answer: its link is silent, or its server stands still. Or the driver waits for an answer
+/// that never comes, since a query was dropped before it was answered: that cannot be told apart.
+#[cfg(feature = "mysql")]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no answer within {} s: if this comes with every call, the body drops a query before it is answered; close a connection of your own, as its next statement may wait for ever",
+    .within.as_secs()
+)]
+pub(crate) struct Silence {
+    pub(crate) within: Duration,
+}
+
+#[cfg(feature = "mysql")]
+impl Silence {
+    /// Returns the silence that an error stands for.
+    fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+
+    /// Returns whether the error is a silence.
+    pub(crate) fn is(error: &sqlx::Error) -> bool {
+        matches!(error, sqlx::Error::Io(error) if Self::of(error).is_some())
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl From<Silence> for sqlx::Error {
+    fn from(silence: Silence) -> Self {
+        io::Error::new(io::ErrorKind::TimedOut, silence).into()
+    }
 }
 
 /// Returns the name of the violated constraint, if the server names one and it is a plain identifier.

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::Error;
+#[cfg(feature = "mysql")]
+use super::Silence;
 
 /// What an [`Error`] means for its caller. Each kind covers several variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +67,17 @@ impl Error {
             Self::Unavailable(_) | Self::ReadOnly(_) => ErrorKind::Unavailable,
             Self::IncompatibleState { .. } | Self::UnknownState { .. } => ErrorKind::Incompatible,
             Self::CommitFailed(_) | Self::Database(_) => ErrorKind::Database,
+        }
+    }
+
+    /// Returns whether the connection's answers are out of step with its statements, or none comes: nothing more can be
+    /// sent on it.
+    pub(crate) fn is_out_of_step(&self) -> bool {
+        match self {
+            Self::StatementUnfinished(_) => true,
+            #[cfg(feature = "mysql")]
+            Self::Unavailable(error) => Silence::is(error.as_sqlx()),
+            _ => false,
         }
     }
 

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 pub use self::database::DatabaseError;
 #[cfg(feature = "mysql")]
-pub(crate) use self::database::MessageTooLong;
+pub(crate) use self::database::{MessageTooLong, Silence};
 pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::kind::ErrorKind;
@@ -189,7 +189,8 @@ pub enum Error {
     ///
     /// A connection of a pool is closed. The session of a caller's own connection is ended, and its
     /// transaction with it, if the driver still sends statements. On MySQL the driver may wait for an answer
-    /// that never comes, and so may every later statement: close (drop) that connection.
+    /// that never comes, and so may every later statement: close (drop) that connection. If the call itself got no
+    /// answer, it is [`Error::Unavailable`]: a silent link looks the same.
     #[error(
     "a statement was left unfinished ({}), so the connection is out of step; nothing was recorded, and the transaction is rolled back when the connection closes: close a connection of your own (a pool's is closed already), as its next statement may wait for ever; in the body, end each COPY with `finish` or `abort`, read its stream to the end, and on MySQL drop no query before it is answered",
         .0.cause()
