@@ -68,6 +68,8 @@
 //! | `IDEM016` | a receiver is neither compared nor skipped |
 //! | `IDEM017` | a type or const parameter is neither compared nor skipped |
 //! | `IDEM018` | a compared parameter is a set without an order |
+//! | `IDEM019` | the result is an answer to a request, not the value in it |
+//! | `IDEM020` | the function is an axum handler |
 //! | `IDEM021` | there is no such option |
 //! | `IDEM022` | an option is given twice |
 //! | `IDEM023` | an option has the wrong syntax |
@@ -92,6 +94,9 @@
 //! | `IDEM047` | a word of `#[failure]` is in the wrong place |
 //! | `IDEM048` | no variant is permanent |
 //! | `IDEM049` | a field of a permanent variant holds a reference |
+//! | `IDEM061` | the first parameter is not the transaction of this sqlx |
+//! | `IDEM062` | a pool is among the parameters (a warning) |
+//! | `IDEM063` | `failures = "record"` with an error type that is no `Failure` |
 //!
 //! `docs/diagnostics.md` in the repository shows the wrong code, the message, the reason and the
 //! right code for each.
@@ -114,6 +119,7 @@ mod signature;
 mod size;
 mod types;
 mod validate;
+mod web;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as TokenStream2;

@@ -10,6 +10,7 @@ use syn::{
 
 use crate::pattern;
 use crate::types::{self, KeyShape};
+use crate::web;
 
 pub(crate) struct Model<'i> {
     /// `self`, in any form.
@@ -158,6 +159,7 @@ impl<'i> Output<'i> {
                 ok,
                 err: arguments.next(),
             },
+            _ if web::is_answer(ty) => Self::Other(ty),
             _ if NOT_RESULTS.iter().any(|name| segment.ident == name) => Self::Other(ty),
             _ => Self::Alias(ty),
         }

@@ -79,6 +79,18 @@ pub(crate) fn unordered_set(ty: &Type) -> Option<&Type> {
     find(ty, &|ty| name(ty).is_some_and(is_set))
 }
 
+/// Returns the name of the first part of a type that is, by its name, a pool of connections.
+pub(crate) fn pool(ty: &Type) -> Option<&Ident> {
+    let is_pool = |name: &Ident| {
+        let name = name.to_string();
+        matches!(
+            &*name,
+            "Pool" | "PgPool" | "MySqlPool" | "SqlitePool" | "AnyPool"
+        )
+    };
+    find(ty, &|ty| name(ty).is_some_and(is_pool)).and_then(name)
+}
+
 /// Returns the first part of a type that satisfies `kind`, outermost first.
 fn find<'t>(ty: &'t Type, kind: &impl Fn(&Type) -> bool) -> Option<&'t Type> {
     if kind(ty) {
@@ -179,7 +191,7 @@ pub(crate) enum KeyShape {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyShape, attempt, borrow, inferred, key_shape, reference, unordered_set};
+    use super::{KeyShape, attempt, borrow, inferred, key_shape, pool, reference, unordered_set};
     use quote::ToTokens as _;
     use syn::parse_quote;
 
@@ -248,6 +260,21 @@ mod tests {
             parse_quote!(PhantomData<HashSet<u8>>),
         ] {
             assert!(unordered_set(&ty).is_none());
+        }
+    }
+
+    #[test]
+    fn a_pool_is_found_behind_references_and_in_what_holds_it() {
+        for ty in [
+            parse_quote!(PgPool),
+            parse_quote!(&sqlx::Pool<Postgres>),
+            parse_quote!(Arc<SqlitePool>),
+            parse_quote!(Option<&MySqlPool>),
+        ] {
+            assert!(pool(&ty).is_some());
+        }
+        for ty in [parse_quote!(Pools), parse_quote!(&PgTransaction<'_>)] {
+            assert!(pool(&ty).is_none());
         }
     }
 

@@ -47,6 +47,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("authorize", "authorize = may_see_payment"),
         ("on_replay", "on_replay = refresh_payment"),
         ("marker", "marker = CreatePaymentOperation"),
+        ("allow", "allow(pool)"),
         ("crate", "crate = path::to::idem_runtime"),
     ],
     synonyms: &[
@@ -103,6 +104,8 @@ pub(crate) struct Options {
     pub(crate) authorize: Slot<Path>,
     /// The function that edits a replayed result.
     pub(crate) on_replay: Slot<Path>,
+    /// `allow`: whether a pool among the parameters is meant.
+    pub(crate) allows_pool: Slot<bool>,
     pub(crate) runtime: Slot<Path>,
     /// Whether an argument could not be assigned to an option. A missing option may then be that
     /// argument.
@@ -152,6 +155,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
         "marker" => options.marker.set(at, value::name),
         "authorize" => options.authorize.set(at, value::path),
         "on_replay" => options.on_replay.set(at, value::path),
+        "allow" => options.allows_pool.set(at, value::allowed),
         "crate" => options.runtime.set(at, value::path),
         other => unreachable!("`{other}` is in the table of options but has no slot"),
     }

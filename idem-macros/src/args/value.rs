@@ -242,6 +242,21 @@ pub(crate) fn names(at: &Argument<'_>) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
+/// Reads `allow(pool)`.
+pub(crate) fn allowed(at: &Argument<'_>) -> syn::Result<bool> {
+    match names(at)?.iter().find(|name| **name != "pool") {
+        Some(other) => Err(fault(
+            Code::UnknownValue,
+            other,
+            format_args!(
+                "`{}` cannot be given `{other}`\nhelp: write `{}`",
+                at.name, at.example
+            ),
+        )),
+        None => Ok(true),
+    }
+}
+
 pub(crate) fn scope(at: &Argument<'_>) -> syn::Result<Expr> {
     let expr: Expr = at.parsed()?;
     if is_literal(&expr) {

@@ -17,7 +17,8 @@ use crate::item::Item;
 use crate::model::{First, Model, Output};
 use crate::signature::{self, Ends};
 use crate::types;
-use crate::validate::{Compared, Handle, KeyValue, Plan};
+use crate::validate::{Compared, Handle, KeyValue, Plan, Pool};
+use crate::web;
 
 /// The default of `wait`, in seconds.
 const DEFAULT_WAIT: u64 = 2;
@@ -64,6 +65,7 @@ fn body(
     let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
+    let pools = plan.pools.iter().map(|pool| warning(pool, &p));
     let source = signature::source(model);
     let underscored = allowance(&source);
     let unit = unit(&source, transaction, options, &p);
@@ -109,6 +111,7 @@ fn body(
     };
     quote_spanned! {mixed=>
         #registration
+        #(#pools)*
         let contract = #contract;
         let mut request = #p::Request::new(#operation);
         #request
@@ -139,6 +142,14 @@ fn unit(source: &Ident, transaction: &Type, options: &Options, p: &TokenStream) 
     quote!(#open #of #call)
 }
 
+/// Generates the use of a deprecated function, underlined at the pool: a stable compiler offers no other warning.
+fn warning(pool: &Pool<'_>, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let Pool { name, cfgs } = pool;
+    let deprecated = Ident::new("pool_parameter", name.span().resolved_at(mixed));
+    quote_spanned!(mixed=> #(#cfgs)* #p::#deprecated();)
+}
+
 /// Generates the assertions on `T` and `E`, underlined at the user's types.
 fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
@@ -151,9 +162,25 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
         let (open, close) = (at.open(&quote!(#p::#name::<_>)), at.close(&quote!(())));
         quote!(#open #close)
     };
-    let (writes, reads) = (assertion("writes", ok), assertion("reads", ok));
     let lifts = assertion("lifts", err);
-    let mut contract = quote_spanned!(mixed=> #p::contract(#writes, #reads, #lifts));
+    let mut contract = match &model.output {
+        Output::Result { ok: answer, .. } if web::is_answer(answer) => {
+            let codec = Ident::new("codec", ok.first.resolved_at(mixed));
+            quote_spanned! {mixed=>
+                #p::contract_of(
+                    {
+                        use #p::{ByReference as _, ByValue as _};
+                        #p::answer_named::<#answer>().#codec()
+                    },
+                    #lifts
+                )
+            }
+        }
+        _ => {
+            let (writes, reads) = (assertion("writes", ok), assertion("reads", ok));
+            quote_spanned!(mixed=> #p::contract(#writes, #reads, #lifts))
+        }
+    };
     if options.records_failures.given_as(true).is_some() {
         let failures = assertion("failures", err);
         contract.extend(quote_spanned!(mixed=> .recording(#failures)));

@@ -4,8 +4,10 @@ mod identity;
 mod key;
 mod lease;
 mod options;
+mod pool;
 mod review;
 mod signature;
+mod web;
 
 use syn::{Attribute, Expr, Ident, Type};
 
@@ -16,6 +18,7 @@ use crate::model::{Model, cfgs, same};
 use crate::nearest;
 use crate::types;
 
+pub(crate) use self::pool::Pool;
 pub(crate) use self::signature::{is_async_trait, is_cache};
 
 /// A handler without faults.
@@ -26,6 +29,7 @@ pub(crate) struct Plan<'i> {
     pub(crate) key: KeyValue<'i>,
     /// The values that a retry must repeat; empty with `fingerprint = ..`.
     pub(crate) compared: Vec<Compared<'i>>,
+    pub(crate) pools: Vec<Pool<'i>>,
 }
 
 /// The first value that the body gets; holds the type behind its reference.
@@ -57,6 +61,9 @@ pub(crate) fn plan<'i>(
 ) -> Option<Plan<'i>> {
     options::check(model, options, faults);
     lease::options(options, faults);
+    if web::is_axum_handler(model, faults) {
+        return None;
+    }
     signature::check(item, model, options, faults);
     review::check(model, options, faults);
     let key = key::find(item, model, options, faults);
@@ -66,6 +73,7 @@ pub(crate) fn plan<'i>(
     };
     let compared = compared(model, options, &leaves, faults);
     identity::check(item, model, options, &leaves, &compared, faults);
+    let pools = pool::find(model, options, faults);
     let first = model.first.as_ref()?;
     Some(Plan {
         handle: if options.lease.is_given() {
@@ -76,6 +84,7 @@ pub(crate) fn plan<'i>(
         result: model.output.result()?,
         key: key?,
         compared,
+        pools,
     })
 }
 

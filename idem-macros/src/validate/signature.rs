@@ -3,12 +3,13 @@
 use quote::ToTokens as _;
 use syn::{Attribute, GenericArgument, Safety, Type};
 
-use super::lease;
+use super::{lease, web as answer};
 use crate::args::Options;
 use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
 use crate::model::{First, Model, Output, shown};
 use crate::types;
+use crate::web;
 
 pub(super) fn check(item: &Item, model: &Model<'_>, options: &Options, faults: &mut Faults) {
     attributes(item, faults);
@@ -157,6 +158,7 @@ fn output(item: &Item, model: &Model<'_>, faults: &mut Faults) {
             &item.sig.ident,
             "a handler must return the result that a retry gets again\nhelp: write `-> Result<(), E>`, where `E: From<idem_runtime::Error>`",
         ),
+        Output::Other(ty) if web::is_answer(ty) => answer::answer(ty, faults),
         Output::Other(ty) => {
             let inner = match types::last_segment(ty) {
                 Some(segment) if segment.ident == "Option" => types::type_arguments(segment).next(),
@@ -174,6 +176,7 @@ fn output(item: &Item, model: &Model<'_>, faults: &mut Faults) {
                 ),
             );
         }
+        Output::Result { ok, .. } if web::is_opaque_answer(ok) => answer::answer(ok, faults),
         Output::Result { ok, .. } => {
             if let Some(reference) = types::reference(ok) {
                 faults.push(

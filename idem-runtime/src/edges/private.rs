@@ -14,6 +14,7 @@ pub use serde_json::Value;
 pub use crate::calls::atomic::flow::Step::{Again, Done, Run};
 pub use crate::calls::atomic::flow::{Claim, Finished, Step, body, claim, finish, settle, tx};
 pub use crate::calls::atomic::unit::{Unit, unit};
+pub use crate::calls::kit::answer_named::{ByReference, ByValue, answer_named, contract_of};
 pub use crate::calls::kit::contract::{Contract, contract, failures, lifts, reads, writes};
 pub use crate::calls::kit::request::Request;
 pub use crate::calls::kit::review::{
@@ -37,6 +38,10 @@ use crate::values::error::Invalid;
 use crate::values::key::IdempotencyKey;
 use crate::values::key::source::KeyPart;
 use crate::values::replay::Replayable;
+
+/// Does nothing. Its use is the warning of a pool among a handler's parameters.
+#[deprecated = "[IDEM062] writes through this pool are outside the handler's transaction: a retry repeats them; write through `tx`, or say that it is meant, `allow(pool)`"]
+pub const fn pool_parameter() {}
 
 /// Returns the duration of an option such as `retention = "24h"`.
 pub const fn seconds(seconds: u64) -> Duration {

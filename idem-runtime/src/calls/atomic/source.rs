@@ -9,8 +9,9 @@ use crate::stores::Backend;
 
 /// The type behind a handler's first parameter: only `sqlx::Transaction<'_, DB>`. Sealed.
 #[diagnostic::on_unimplemented(
-    message = "the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
-    label = "write `&mut sqlx::Transaction<'_, DB>` here, or an alias of it such as `&mut PgTransaction<'_>`"
+    message = "[IDEM061] the first parameter of an idempotent handler is the transaction its body sees, not `&mut {Self}`",
+    label = "write `&mut Transaction<'_, DB>` of sqlx 0.9, or an alias of it such as `&mut PgTransaction<'_>`",
+    note = "another version's `Transaction` is another type: this crate needs sqlx 0.9, and `cargo tree -i sqlx-core` shows which versions a program has"
 )]
 pub trait TransactionParam: sealed::Sealed {
     /// The database of the transaction.

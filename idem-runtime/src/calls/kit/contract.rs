@@ -97,9 +97,12 @@ impl<T, E> Clone for Contract<T, E> {
 
 impl<T, E> Copy for Contract<T, E> {}
 
-type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
-type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
-type Lifts<E> = fn(Error) -> E;
+/// Encodes a result.
+pub(crate) type Writes<T> = fn(&T, &str) -> Result<Vec<u8>, Error>;
+/// Decodes a result.
+pub(crate) type Reads<T> = fn(&str, &[u8]) -> Result<T, Error>;
+/// Converts the library's error.
+pub(crate) type Lifts<E> = fn(Error) -> E;
 
 /// The conversions of a permanent failure, and the check that it is rebuilt as the same failure.
 pub struct FailureCodec<E> {

@@ -2,6 +2,7 @@
 //! and waiting.
 
 pub(crate) mod answer;
+pub(crate) mod answer_named;
 pub(crate) mod backoff;
 pub(crate) mod contract;
 pub(crate) mod decoded_answer;

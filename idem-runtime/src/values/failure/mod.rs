@@ -150,8 +150,15 @@ impl StoredFailure {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`failures = \"record\"` needs `{Self}` to implement `Failure`, which says which values are permanent",
-    label = "add `#[derive(idem_runtime::Failure)]` to the error type, and `#[failure(permanent)]` to variants",
+    message = "[IDEM063] `failures = \"record\"` needs `{Self}` to implement `Failure`, which says which values are permanent",
+    label = "if the error type is yours: add `#[derive(idem_runtime::Failure)]` to it, and `#[failure(permanent)]` to variants",
+    note = "if it is another crate's, wrap it in a newtype of yours:\n    \
+            struct PaymentError({Self});\n    \
+            impl From<idem_runtime::Error> for PaymentError {{ fn from(error: idem_runtime::Error) -> Self {{ Self(error.into()) }} }}\n    \
+            impl Failure for PaymentError {{\n        \
+                fn to_failure(&self) -> Option<StoredFailure> {{ .. }} // `Some` if it is permanent\n        \
+                fn from_failure(failure: StoredFailure) -> Self {{ .. }}\n    \
+            }}",
     note = "or leave `failures` out: every `Err` is then rolled back, and the next call runs the body again"
 )]
 pub trait Failure: Sized {

@@ -1,0 +1,11 @@
+#![deny(deprecated)]
+
+use idem_ui_tests::*;
+
+#[idempotent(namespace = "payments", skip(pool))]
+async fn create(_tx: &mut PgTransaction<'_>, key: &IdempotencyKey, pool: &PgPool) -> ApiResult<Payment> {
+    let _ = pool;
+    Ok(Payment { id: 1 })
+}
+
+fn main() {}
