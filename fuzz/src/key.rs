@@ -1,7 +1,7 @@
 //! Keys, scopes and namespaces, compared with their documented rules.
 
 use idem_runtime::error::{Field, Invalid, Reason};
-use idem_runtime::{IdempotencyKey, Namespace, Scope};
+use idem_runtime::{Error, IdempotencyKey, Namespace, Scope};
 
 /// Returns the first reason that applies: blank, too long, a control character.
 pub(crate) fn refusal(text: &str) -> Option<Reason> {
@@ -41,8 +41,16 @@ fn is_namespace(text: &str) -> bool {
             .all(|byte| b"abcdefghijklmnopqrstuvwxyz0123456789-_".contains(&byte))
 }
 
-fn expect<T>(found: Result<T, Invalid>, field: &Field, refusal: Option<&Reason>) -> Option<T> {
-    match (found, refusal) {
+/// The refusal of bad input; any other is a fault.
+fn invalid(error: Error) -> Invalid {
+    match error {
+        Error::Invalid(invalid) => invalid,
+        other => panic!("{other}"),
+    }
+}
+
+fn expect<T>(found: Result<T, Error>, field: &Field, refusal: Option<&Reason>) -> Option<T> {
+    match (found.map_err(invalid), refusal) {
         (Ok(value), None) => Some(value),
         (Err(invalid), Some(reason)) => {
             assert_eq!((invalid.field(), invalid.reason()), (field, reason));
@@ -70,7 +78,7 @@ pub(crate) fn law(input: &[u8]) {
         assert_eq!(scope.as_str(), text);
         assert!(!scope.is_global());
     }
-    match Namespace::new(&*text) {
+    match Namespace::new(&*text).map_err(invalid) {
         Ok(namespace) => {
             assert!(is_namespace(&text));
             assert_eq!(namespace.as_str(), text);

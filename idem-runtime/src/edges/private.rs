@@ -34,7 +34,7 @@ pub use crate::calls::lease::request::LeasedRequest;
 
 use std::time::Duration;
 
-use crate::values::error::Invalid;
+use crate::values::error::Error;
 use crate::values::key::IdempotencyKey;
 use crate::values::key::source::KeyPart;
 use crate::values::replay::Replayable;
@@ -51,8 +51,8 @@ pub const fn seconds(seconds: u64) -> Duration {
 /// Derives the key of `key = natural(a, b)`.
 ///
 /// # Errors
-/// [`Invalid`] if there is no part, or a part is blank.
-pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Invalid> {
+/// [`Error::Invalid`] if there is no part, or a part is blank.
+pub fn natural(parts: &[&dyn KeyPart]) -> Result<IdempotencyKey, Error> {
     IdempotencyKey::derive(parts.iter().map(|part| part.text()))
 }
 

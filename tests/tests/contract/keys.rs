@@ -1,6 +1,6 @@
 //! The identity of a record.
 
-use idem_runtime::error::{Field, Invalid, Reason};
+use idem_runtime::error::{Field, Reason};
 use idem_runtime::key::limits::{KEY_MAX, NAMESPACE_MAX, OPERATION_MAX, SCOPE_MAX};
 use idem_runtime::store::{Outcome, Store};
 use idem_runtime::{Error, IdempotencyKey, Namespace, Scope};
@@ -107,7 +107,10 @@ pub(crate) async fn the_longest_names_are_stored_and_found<S: Subject>() {
     assert_eq!(found.operation, operation);
 }
 
-fn too_long(invalid: &Invalid, field: &Field, limit: usize) {
+fn too_long(refused: &Error, field: &Field, limit: usize) {
+    let Error::Invalid(invalid) = refused else {
+        panic!("{refused:?}")
+    };
     assert_eq!(invalid.field(), field);
     let length = limit + 1;
     assert_eq!(invalid.reason(), &Reason::TooLong { limit, length });
@@ -127,7 +130,7 @@ pub(crate) async fn one_character_more_is_refused_with_field_and_limit<S: Subjec
     let mut bound = store.in_transaction(&mut conn).unwrap();
     let operation = WIDE.repeat(OPERATION_MAX + 1);
     match bound.begin(&key("k"), &operation, &json!(1)).await {
-        Err(Error::Invalid(refused)) => too_long(&refused, &Field::Operation, OPERATION_MAX),
+        Err(refused) => too_long(&refused, &Field::Operation, OPERATION_MAX),
         other => panic!("{other:?}"),
     }
     S::commit(&mut conn).await;

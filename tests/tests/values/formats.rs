@@ -74,23 +74,25 @@ impl Serialize for Refusing {
     }
 }
 
+fn invalid(error: Error) -> Invalid {
+    match error {
+        Error::Invalid(invalid) => invalid,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn an_invalid_input_is_not_shown() {
     let mut refused: Vec<Invalid> = [Reason::Number, Reason::Duplicate, Reason::Serialize]
         .map(|reason| Invalid::new(Field::Request, reason(secrets())))
         .into();
     refused.push(canonical_json(&Refusing).expect_err("it refuses"));
-    refused.push(
-        format!("{KEY}\n{RESULT}")
-            .parse::<IdempotencyKey>()
-            .expect_err("a control"),
-    );
-    refused.push(
-        KEY.repeat(100)
-            .parse::<IdempotencyKey>()
-            .expect_err("too long"),
-    );
-    refused.push(Scope::new(format!("{SCOPE}\0")).expect_err("a control"));
+    let control = format!("{KEY}\n{RESULT}").parse::<IdempotencyKey>();
+    refused.push(invalid(control.expect_err("a control")));
+    let long = KEY.repeat(100).parse::<IdempotencyKey>();
+    refused.push(invalid(long.expect_err("too long")));
+    let scope = Scope::new(format!("{SCOPE}\0"));
+    refused.push(invalid(scope.expect_err("a control")));
     for invalid in refused {
         expect_none_shown_by(&invalid);
         expect_none_shown_by(invalid.reason());

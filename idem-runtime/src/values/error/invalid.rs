@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use super::Error;
+
 /// The message for a map that has no canonical form.
 pub(crate) const MAP_KEY: &str =
     "the key of a map must be text, an integer, a boolean, a character or a unit variant";
@@ -31,6 +33,14 @@ impl Invalid {
     /// Creates the error of `field` for `reason`.
     pub fn new(field: Field, reason: Reason) -> Self {
         Self { field, reason }
+    }
+
+    /// Returns the error of a `field` that is computed and could not be: `error` is in its place.
+    pub(crate) fn of(error: &Error, field: Field) -> Self {
+        match error {
+            Error::Invalid(invalid) => invalid.clone(),
+            other => Self::new(field, Reason::NotComputed(other.name())),
+        }
     }
 
     /// Returns the field that breaks the rule.
@@ -168,6 +178,8 @@ pub enum Reason {
     NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at most 61.
     Identifier,
+    /// The expression that computes it returned another error of the library. Holds the name of its variant.
+    NotComputed(&'static str),
     /// The value could not be serialized. Holds the serializer's message.
     Serialize(String),
 }
@@ -220,6 +232,7 @@ impl fmt::Display for Reason {
             Self::Identifier => {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, and the name of at most 61: databases cut the names of its indexes at 63 bytes, and they must still differ")
             }
+            Self::NotComputed(error) => write!(f, "could not be computed: `Error::{error}`"),
             Self::Serialize(message) if message == MAP_KEY => {
                 write!(f, "cannot be serialized: {message}")
             }

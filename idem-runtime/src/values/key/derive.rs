@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::idempotency::IdempotencyKey;
 use super::scope::Scope;
 use super::{hex, text};
-use crate::values::error::{Field, Invalid, Reason};
+use crate::values::error::{Error, Field, Invalid, Reason};
 
 impl IdempotencyKey {
     /// Derives keys from the values that identify an effect in the business, such as a tenant and an
@@ -25,18 +25,18 @@ impl IdempotencyKey {
     /// let key = IdempotencyKey::derive(["acme", "order-17"])?;
     /// assert_eq!(key, IdempotencyKey::derive(["acme", "order-17"])?);
     /// assert_ne!(key, IdempotencyKey::derive(["acme", "order-18"])?);
-    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// # Ok::<(), idem_runtime::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// - [`Invalid`] of [`Field::KeyPart`] if there is no part, or a part is blank: requests that
+    /// - [`Error::Invalid`] of [`Field::KeyPart`] if there is no part, or a part is blank: requests that
     ///   lack the same part would share a key.
-    /// - [`Invalid`] of [`Field::KeyPart`] if a part is longer than `u32::MAX` bytes, or of
+    /// - [`Error::Invalid`] of [`Field::KeyPart`] if a part is longer than `u32::MAX` bytes, or of
     ///   [`Field::Key`] if there are more than `u32::MAX` parts.
     pub fn derive(
         parts: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<IdempotencyKey, Invalid> {
+    ) -> Result<IdempotencyKey, Error> {
         let parts: Vec<_> = parts.into_iter().collect();
         let text = encode(&parts)?;
         Ok(IdempotencyKey::derived(text, Some(Scope::GLOBAL)))
@@ -54,16 +54,16 @@ impl IdempotencyKey {
     /// let batch = "8e03978e".parse::<IdempotencyKey>()?.global();
     /// assert_eq!(batch.child("item 1")?, batch.child("item 1")?);
     /// assert_ne!(batch.child("item 1")?, batch.child("item 2")?);
-    /// # Ok::<(), idem_runtime::error::Invalid>(())
+    /// # Ok::<(), idem_runtime::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// - [`Invalid`] of [`Field::ChildLabel`] if the label is blank.
-    /// - [`Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
-    pub fn child(&self, label: &str) -> Result<Self, Invalid> {
+    /// - [`Error::Invalid`] of [`Field::ChildLabel`] if the label is blank.
+    /// - [`Error::Invalid`] of [`Field::KeyPart`] if the label is longer than `u32::MAX` bytes.
+    pub fn child(&self, label: &str) -> Result<Self, Error> {
         if text::is_blank(label) {
-            return Err(Invalid::new(Field::ChildLabel, Reason::Empty));
+            return Err(Invalid::new(Field::ChildLabel, Reason::Empty).into());
         }
         let text = encode(&["child", self.as_str(), label])?;
         Ok(Self::derived(text, self.scope().cloned()))

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::limits::KEY_MAX;
 use super::scope::Scope;
 use super::{hex, text};
-use crate::values::error::{Field, Invalid};
+use crate::values::error::{Error, Field, Invalid};
 
 /// Identifies one intended effect for a caller: 1 to 255 characters, no control characters.
 ///
@@ -26,7 +26,7 @@ use crate::values::error::{Field, Invalid};
 /// assert_eq!(key.as_str(), "8e03978e");
 /// assert!(IdempotencyKey::parse(None)?.is_none());
 /// assert!(IdempotencyKey::parse(Some(" ")).is_err());
-/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// # Ok::<(), idem_runtime::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey {
@@ -42,10 +42,20 @@ impl IdempotencyKey {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] of [`Field::Key`] if the trimmed text is empty, is longer than [`KEY_MAX`]
+    /// [`Error::Invalid`] of [`Field::Key`] if the trimmed text is empty, is longer than [`KEY_MAX`]
     /// characters, or contains a control character.
-    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
+    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Error> {
         text.map(str::parse).transpose()
+    }
+
+    /// Checks a key, as [`parse`](Self::parse) does.
+    pub(crate) fn checked(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        text::check(Field::Key, text, KEY_MAX)?;
+        Ok(Self {
+            text: text.into(),
+            scope: None,
+        })
     }
 
     /// Creates a key from text that is known to follow the rules, without checking it again.
@@ -89,16 +99,11 @@ impl IdempotencyKey {
 }
 
 impl FromStr for IdempotencyKey {
-    type Err = Invalid;
+    type Err = Error;
 
     /// Parses a key as [`IdempotencyKey::parse`] does.
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let text = text.trim();
-        text::check(Field::Key, text, KEY_MAX)?;
-        Ok(Self {
-            text: text.into(),
-            scope: None,
-        })
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Ok(Self::checked(text)?)
     }
 }
 

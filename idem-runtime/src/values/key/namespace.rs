@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::limits::NAMESPACE_MAX;
-use crate::values::error::{Field, Invalid, Reason};
+use crate::values::error::{Error, Field, Invalid, Reason};
 
 const ALLOWED: &str = "a-z, 0-9, - and _";
 
@@ -19,12 +19,12 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] of [`Field::Namespace`] if the name is empty, is longer than [`NAMESPACE_MAX`]
+    /// [`Error::Invalid`] of [`Field::Namespace`] if the name is empty, is longer than [`NAMESPACE_MAX`]
     /// characters, or contains a character other than `a-z 0-9 - _`.
-    pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
+    pub fn new(name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         match broken_rule(&name) {
-            Some(broken) => Err(Invalid::new(Field::Namespace, reason(&broken, &name))),
+            Some(broken) => Err(Invalid::new(Field::Namespace, reason(&broken, &name)).into()),
             None => Ok(Self(Cow::Owned(name))),
         }
     }

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::limits::SCOPE_MAX;
 use super::{hex, text};
-use crate::values::error::{Field, Invalid};
+use crate::values::error::{Error, Field, Invalid};
 
 /// The tenant or principal that keys belong to: 1 to 255 characters, or [`Scope::GLOBAL`].
 ///
@@ -26,7 +26,7 @@ use crate::values::error::{Field, Invalid};
 /// assert_eq!(Scope::new("tenant-7")?.as_str(), "tenant-7");
 /// assert!(Scope::new("").is_err());
 /// assert!(Scope::GLOBAL.is_global());
-/// # Ok::<(), idem_runtime::error::Invalid>(())
+/// # Ok::<(), idem_runtime::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope(Cow<'static, str>);
@@ -39,11 +39,15 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] of [`Field::Scope`] if the text is blank, is longer than [`SCOPE_MAX`]
+    /// [`Error::Invalid`] of [`Field::Scope`] if the text is blank, is longer than [`SCOPE_MAX`]
     /// characters, or contains a control character. Empty text is refused as well: it does not mean
     /// [`Scope::GLOBAL`].
-    pub fn new(scope: impl Into<String>) -> Result<Self, Invalid> {
-        let scope = scope.into();
+    pub fn new(scope: impl Into<String>) -> Result<Self, Error> {
+        Ok(Self::checked(scope.into())?)
+    }
+
+    /// Checks a scope, as [`new`](Self::new) does.
+    pub(crate) fn checked(scope: String) -> Result<Self, Invalid> {
         text::check(Field::Scope, &scope, SCOPE_MAX)?;
         Ok(Self(Cow::Owned(scope)))
     }

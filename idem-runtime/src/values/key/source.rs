@@ -7,18 +7,18 @@ use uuid::Uuid;
 
 use super::idempotency::IdempotencyKey;
 use super::scope::Scope;
-use crate::values::error::Invalid;
+use crate::values::error::{Error, Field, Invalid};
 
 /// A type that is accepted in `key = expr`.
 ///
-/// Implemented for text, keys, UUIDs (converted to hyphenated lower case), references to them, and
+/// Implemented for text, keys, UUIDs (converted to hyphenated lower case), integers, references to them, and
 /// an `Option` of them, where `None` means that the caller sent no key. Also implemented for the
 /// results of [`IdempotencyKey::parse`] and [`derive`](super::IdempotencyKey::derive): an `Err` becomes
 /// the error of the call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an idempotency key",
-    label = "not a key, text or a UUID",
-    note = "a key is made from an `IdempotencyKey`, text or a `Uuid`, an `Option` of one, or the \
+    label = "not a key, text, an integer or a UUID",
+    note = "a key is made from an `IdempotencyKey`, text, an integer or a `Uuid`, an `Option` of one, or the \
             result of `IdempotencyKey::parse` or `IdempotencyKey::derive`",
     note = "to make a key from several values: `IdempotencyKey::derive([tenant, order])`"
 )]
@@ -55,6 +55,15 @@ impl<S: KeySource> KeySource for Result<S, Invalid> {
     }
 }
 
+impl<S: KeySource> KeySource for Result<S, Error> {
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+        match self {
+            Ok(source) => source.idempotency_key(),
+            Err(error) => Err(Invalid::of(error, Field::Key)),
+        }
+    }
+}
+
 impl KeySource for IdempotencyKey {
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
         Ok(Some(self.clone()))
@@ -63,7 +72,7 @@ impl KeySource for IdempotencyKey {
 
 impl KeySource for str {
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
-        self.parse().map(Some)
+        IdempotencyKey::checked(self).map(Some)
     }
 }
 
@@ -106,15 +115,15 @@ impl<T: fmt::Display + ?Sized> KeyPart for T {
     }
 }
 
-/// A type that is accepted in `scope = expr`: text, a [`Scope`], references to them, and the result
-/// of [`Scope::new`].
+/// A type that is accepted in `scope = expr`: text, a [`Scope`], UUIDs (converted to hyphenated lower case), integers,
+/// references to them, and the result of [`Scope::new`].
 ///
 /// Not implemented for `Option`: an absent tenant can mean all callers or a fault, and the caller
 /// has to decide which.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a scope",
-    label = "not a `Scope` or text",
-    note = "a scope is made from a `Scope`, text, or the result of `Scope::new`",
+    label = "not a `Scope`, text, an integer or a UUID",
+    note = "a scope is made from a `Scope`, text, an integer, a `Uuid`, or the result of `Scope::new`",
     note = "decide what an absent scope means: `scope.unwrap_or(Scope::GLOBAL)` shares the keys \
             among all callers"
 )]
@@ -133,9 +142,12 @@ impl<S: ScopeSource + ?Sized> ScopeSource for &S {
     }
 }
 
-impl ScopeSource for Result<Scope, Invalid> {
+impl ScopeSource for Result<Scope, Error> {
     fn scope(&self) -> Result<Scope, Invalid> {
-        self.clone()
+        match self {
+            Ok(scope) => Ok(scope.clone()),
+            Err(error) => Err(Invalid::of(error, Field::Scope)),
+        }
     }
 }
 
@@ -147,18 +159,46 @@ impl ScopeSource for Scope {
 
 impl ScopeSource for str {
     fn scope(&self) -> Result<Scope, Invalid> {
-        Scope::new(self)
+        Scope::checked(self.to_owned())
     }
 }
 
 impl ScopeSource for String {
     fn scope(&self) -> Result<Scope, Invalid> {
-        Scope::new(self.as_str())
+        Scope::checked(self.clone())
     }
 }
 
 impl ScopeSource for Cow<'_, str> {
     fn scope(&self) -> Result<Scope, Invalid> {
-        Scope::new(&**self)
+        Scope::checked(self.clone().into_owned())
     }
 }
+
+impl ScopeSource for Uuid {
+    fn scope(&self) -> Result<Scope, Invalid> {
+        Scope::checked(self.hyphenated().to_string())
+    }
+}
+
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(
+            impl KeySource for $integer {
+                fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Invalid> {
+                    self.to_string().idempotency_key()
+                }
+            }
+
+            impl ScopeSource for $integer {
+                fn scope(&self) -> Result<Scope, Invalid> {
+                    Scope::checked(self.to_string())
+                }
+            }
+        )*
+    };
+}
+
+integers!(
+    i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
+);

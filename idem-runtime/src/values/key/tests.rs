@@ -7,15 +7,17 @@ use uuid::Uuid;
 
 use super::limits::{KEY_MAX, NAMESPACE_MAX, SCOPE_MAX};
 use super::{IdempotencyKey, KeySource, Namespace, Scope, ScopeSource};
-use crate::values::error::{Field, Invalid, Reason};
+use crate::values::error::{Error, Field, Reason};
 
 fn key(text: &str) -> IdempotencyKey {
     text.parse().expect("a good key")
 }
 
-fn refusal<T: std::fmt::Debug>(result: Result<T, Invalid>) -> (Field, Reason) {
-    let invalid = result.expect_err("to be refused");
-    (invalid.field().clone(), invalid.reason().clone())
+fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> (Field, Reason) {
+    match result.expect_err("to be refused") {
+        Error::Invalid(invalid) => (invalid.field().clone(), invalid.reason().clone()),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -42,7 +44,7 @@ fn a_key_is_trimmed_of_all_unicode_white_space() {
 
 #[test]
 fn an_absent_key_is_none_and_a_blank_one_is_refused() {
-    assert_eq!(IdempotencyKey::parse(None), Ok(None));
+    assert_eq!(IdempotencyKey::parse(None).expect("no key"), None);
     for blank in ["", " ", "\t\r\n", "\u{2003}"] {
         assert_eq!(
             refusal(IdempotencyKey::parse(Some(blank))),
@@ -109,7 +111,10 @@ fn a_namespace_has_only_the_allowed_characters_and_64_of_them() {
 #[test]
 fn a_constant_namespace_equals_the_checked_one() {
     const PAYMENTS: Namespace = Namespace::from_static("payments");
-    assert_eq!(Namespace::new("payments"), Ok(PAYMENTS));
+    assert_eq!(
+        Namespace::new("payments").expect("a good namespace"),
+        PAYMENTS
+    );
 }
 
 #[test]
@@ -181,9 +186,10 @@ fn a_child_key_keeps_the_scope_and_differs_by_label_and_parent() {
         key("k").child("line-1").expect("a good label").scope(),
         None
     );
-    assert_eq!(Ok(&child), parent.child("line-1").as_ref());
-    assert_ne!(Ok(&child), parent.child("line-2").as_ref());
-    assert_ne!(Ok(&child), key("l").scoped(acme).child("line-1").as_ref());
+    let of = |parent: &IdempotencyKey, label| parent.child(label).expect("a good label");
+    assert_eq!(child, of(&parent, "line-1"));
+    assert_ne!(child, of(&parent, "line-2"));
+    assert_ne!(child, of(&key("l").scoped(acme), "line-1"));
     assert_eq!(
         refusal(parent.child(" ")),
         (Field::ChildLabel, Reason::Empty)
@@ -228,6 +234,28 @@ fn every_form_of_one_key_is_the_same_key() {
     let uuid = Uuid::from_u128(0xA0B1_C2D3_0000_4000_8000_0000_0000_00FF);
     let hyphenated = key("a0b1c2d3-0000-4000-8000-0000000000ff");
     assert_eq!(uuid.idempotency_key(), Ok(Some(hyphenated)));
+    assert_eq!((-7_i64).idempotency_key(), Ok(Some(key("-7"))));
+    assert_eq!(
+        u128::MAX.idempotency_key(),
+        Ok(Some(key(&u128::MAX.to_string())))
+    );
+}
+
+#[test]
+fn another_error_in_the_place_of_a_key_or_a_scope_names_itself_and_no_more() {
+    let operation = "pay".into();
+    let key: Result<IdempotencyKey, _> = Err(Error::KeyMissing { operation });
+    let refused = key.idempotency_key().expect_err("no key");
+    assert_eq!(
+        refused.to_string(),
+        "key could not be computed: `Error::KeyMissing`"
+    );
+    let scope: Result<Scope, _> = Err(Error::NestedSameKey);
+    let refused = scope.scope().expect_err("no scope");
+    assert_eq!(
+        refused.to_string(),
+        "scope could not be computed: `Error::NestedSameKey`"
+    );
 }
 
 #[test]
@@ -245,6 +273,10 @@ fn every_form_of_one_scope_is_the_same_scope() {
         assert_eq!(source.scope(), Ok(acme.clone()));
     }
     assert!("".scope().is_err());
+    let tenant = Uuid::from_u128(0xA0B1_C2D3_0000_4000_8000_0000_0000_00FF);
+    assert_eq!(tenant.scope(), tenant.to_string().scope());
+    assert_eq!((-7_i64).scope(), "-7".scope());
+    assert_eq!(0_u8.scope(), "0".scope());
     assert_eq!(Scope::GLOBAL.scope(), Ok(Scope::GLOBAL));
 }
 
@@ -253,7 +285,7 @@ proptest! {
     fn a_key_is_its_own_text_read_again(text in "\\PC{1,40}") {
         if let Ok(once) = text.parse::<IdempotencyKey>() {
             prop_assert_eq!(once.as_str(), text.trim());
-            prop_assert_eq!(once.as_str().parse(), Ok(once.clone()));
+            prop_assert_eq!(key(once.as_str()), once);
         } else {
             prop_assert!(text.trim().is_empty());
         }
@@ -264,6 +296,7 @@ proptest! {
         a in prop::collection::vec("[ab]{1,3}", 1..4),
         b in prop::collection::vec("[ab]{1,3}", 1..4),
     ) {
-        prop_assert_eq!(IdempotencyKey::derive(&a) == IdempotencyKey::derive(&b), a == b);
+        let key = |parts: &[String]| IdempotencyKey::derive(parts).expect("good parts");
+        prop_assert_eq!(key(&a) == key(&b), a == b);
     }
 }

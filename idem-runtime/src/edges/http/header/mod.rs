@@ -148,12 +148,10 @@ fn read(name: &'static str, bytes: &[u8], syntax: Syntax) -> Result<IdempotencyK
         return Err(Invalid::new(Field::Key, Reason::Empty));
     }
     if syntax == Syntax::Strict || bytes.starts_with(b"\"") {
-        let text = string::unquoted(bytes);
-        return text
-            .ok_or_else(|| refused(name, Reason::NotString))?
-            .parse();
+        let text = string::unquoted(bytes).ok_or_else(|| refused(name, Reason::NotString))?;
+        return IdempotencyKey::checked(&text);
     }
-    bare(name, bytes)?.parse()
+    IdempotencyKey::checked(bare(name, bytes)?)
 }
 
 /// Returns an unquoted value.
