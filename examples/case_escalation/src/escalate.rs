@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::database::Tx;
 use crate::fact::CaseEscalated;
-use crate::problem::{internal, refusal};
+use crate::problem::{internal, of_database, refusal};
 use crate::rights::{self, Rights};
 
 /// An officer's reason for it.
@@ -103,7 +103,10 @@ impl IntoResponse for EscalateError {
             Self::NotAllowed { .. } => refusal(StatusCode::FORBIDDEN, "not-allowed", &detail),
             Self::Recorded(failure) => conflict(&failure.class),
             Self::Event(_) => refusal(StatusCode::BAD_REQUEST, "unreadable", &detail),
-            Self::Outbox(_) | Self::Database(_) => internal(),
+            Self::Outbox(OutboxError::Database(error)) | Self::Database(error) => {
+                of_database(&error)
+            }
+            Self::Outbox(_) => internal(),
             Self::Idempotency(error) => error.into_response(),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::database::Pool;
 use crate::fact::CaseEscalated;
 use crate::notifier::{Notifier, NotifierError, Receipt};
-use crate::problem::{internal, refusal};
+use crate::problem::{internal, of_database, refusal};
 
 /// What became of a message.
 #[derive(Debug, Serialize, Deserialize)] // recorded, and replayed
@@ -56,7 +56,8 @@ impl IntoResponse for NotifyError {
     fn into_response(self) -> Response {
         match self {
             Self::Notifier(_) => refusal(StatusCode::BAD_GATEWAY, "no-receipt", &self.to_string()),
-            Self::Message(_) | Self::Database(_) => internal(),
+            Self::Database(error) => of_database(&error),
+            Self::Message(_) => internal(),
             Self::Idempotency(error) => error.into_response(),
         }
     }

@@ -20,6 +20,7 @@
 //! - [`HttpPolicy`], a layer that changes the rules for a router: strict syntax, other statuses,
 //!   other links.
 //! - [`cors`], the headers that browsers must be allowed to send and to read.
+//! - `testing` (feature `testing`), requests without a server for tests of routes.
 //! - `openapi` (feature `openapi`), the header and the responses in an OpenAPI document.
 //!
 //! A result is stored without its response: axum's `Json<T>` cannot be stored, but `T` can. Return
@@ -30,6 +31,7 @@
 //! use axum::response::{IntoResponse, Response};
 //! use axum::{Extension, Json, Router, extract::State, routing::post};
 //! use idem_axum::HttpPolicy;
+//! use idem_runtime::error::is_transient;
 //! use idem_runtime::{IdempotencyKey, Scope, idempotent};
 //! use sqlx::{SqlitePool, SqliteTransaction};
 //!
@@ -51,6 +53,7 @@
 //!     fn into_response(self) -> Response {
 //!         match self {
 //!             Self::Idempotency(error) => error.into_response(),
+//!             Self::Database(error) if is_transient(&error) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
 //!             Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
 //!         }
 //!     }
@@ -109,6 +112,8 @@ pub mod layer;
 pub mod openapi;
 mod options;
 mod policy;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use idem_runtime::http::{CODES, DOCUMENTATION, Problem, problems};
 

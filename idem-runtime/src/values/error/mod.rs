@@ -12,6 +12,7 @@ mod kind;
 mod logged;
 mod mismatch;
 mod schema;
+mod transient;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub use self::invalid::{Field, Invalid, Reason};
 pub use self::kind::ErrorKind;
 pub use self::mismatch::Mismatch;
 pub use self::schema::{SchemaFault, SchemaFinding};
+pub use self::transient::is_transient;
 use crate::values::failure::StoredFailure;
 
 /// Everything the library refuses or cannot do.
