@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::values::error::{Error, Mismatch};
-use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, without_order};
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, differing, without_order};
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
@@ -261,6 +261,7 @@ fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>,
     {
         let elements = without_order(recorded);
         mismatch.differs_in_order_only = elements.is_some() && elements == without_order(submitted);
+        mismatch.differing = differing(recorded, submitted).unwrap_or_default();
     }
     Ok(Some(mismatch))
 }

@@ -66,6 +66,9 @@ pub struct TypedMismatch<Req> {
     /// [`Mismatch`](crate::values::error::Mismatch::differs_in_order_only).
     #[serde(skip)]
     pub differs_in_order_only: bool,
+    /// The places at which the two requests differ; see [`Mismatch`](crate::values::error::Mismatch::differing).
+    #[serde(skip)]
+    pub differing: Vec<String>,
 }
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -98,6 +101,7 @@ impl<Req> fmt::Debug for TypedMismatch<Req> {
             .field("recorded_hash", &self.recorded_hash)
             .field("submitted_hash", &self.submitted_hash)
             .field("differs_in_order_only", &self.differs_in_order_only)
+            .field("differing", &self.differing)
             .finish_non_exhaustive()
     }
 }

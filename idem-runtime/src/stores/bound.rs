@@ -333,5 +333,6 @@ fn typed<Req: DeserializeOwned>(mismatch: Mismatch) -> TypedMismatch<Req> {
         recorded_hash: mismatch.recorded_hash,
         submitted_hash: mismatch.submitted_hash,
         differs_in_order_only: mismatch.differs_in_order_only,
+        differing: mismatch.differing,
     }
 }

@@ -52,6 +52,7 @@ macro_rules! stamp {
                     another_operation_is_refused,
                     the_same_request_spelt_otherwise_is_no_mismatch,
                     the_recorded_request_is_shown_only_if_it_was_kept,
+                    where_the_request_is_recorded_the_differing_places_are_told,
                     a_recorded_request_that_no_longer_decodes_is_still_a_mismatch,
                     an_expired_record_is_compared_too,
                     a_failure_is_compared_before_it_is_replayed,

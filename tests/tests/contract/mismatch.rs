@@ -70,6 +70,23 @@ pub(crate) async fn the_recorded_request_is_shown_only_if_it_was_kept<S: Subject
     }
 }
 
+pub(crate) async fn where_the_request_is_recorded_the_differing_places_are_told<S: Subject>() {
+    let subject = S::fresh().await;
+    let mut conn = subject.connect().await;
+    let request = |cents: [u8; 2], to: &str| json!({"to": to, "lines": [{"cents": cents[0]}, {"cents": cents[1]}]});
+    for (name, store, places) in [
+        ("kept", store().record_request(), &["/lines/1/cents", "/to"][..]),
+        ("hashed", store(), &[]),
+    ] {
+        let first = request([1, 2], "secret Ada");
+        record::<S, _, _>(&store, &mut conn, &key(name), &first, &json!(0)).await;
+        let second = request([1, 3], "Max");
+        let found = mismatch(begin_run(&store, &mut conn, &key(name), &second).await);
+        assert_eq!(found.differing, places);
+        assert!(!format!("{found:?}").contains("secret"));
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Pay {
     amount: i64,

@@ -120,6 +120,31 @@ fn refusal(reported: Result<(), CallError>) -> Error {
     reported.expect_err("refused").refusal()
 }
 
+pub(crate) async fn the_event_of_a_mismatch_has_the_places_that_differ<P: Fixture>() {
+    const KEPT: Operation = Operation::new("values", "kept").record_request();
+    let fixture = P::open().await;
+    let (events, _guard) = Events::of_this_thread();
+    let call = async |memo: &str| {
+        let request = serde_json::json!({"cmd": {"memo": memo}});
+        let pool = fixture.pool();
+        let called = KEPT.run(&pool, &key(), &request, nothing::<P>).await;
+        called.map(drop)
+    };
+    call("one").await.expect("the first");
+    refusal(call("two").await);
+    let events = std::mem::take(&mut *events.0.lock().expect("no panic"));
+    let [first, second] = &*events else {
+        panic!("{} events", events.len())
+    };
+    assert!(!first.whole.contains("differing"), "{}", first.whole);
+    assert!(
+        second.whole.contains(" differing=\"/cmd/memo\""),
+        "{}",
+        second.whole
+    );
+    assert!(!second.whole.contains("one") && !second.whole.contains("two"));
+}
+
 pub(crate) async fn the_event_of_a_refusal_has_its_whole_text<P: Fixture>() {
     let fixture = P::open().await;
     let (events, _guard) = Events::of_this_thread();

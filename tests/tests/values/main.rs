@@ -59,6 +59,7 @@ macro_rules! stamp {
                 }
                 events::{
                     the_event_of_a_refusal_has_its_whole_text,
+                    the_event_of_a_mismatch_has_the_places_that_differ,
                     the_event_of_a_database_error_has_its_whole_text_and_nothing_quoted,
                     mismatches_are_counted_by_operation,
                 }

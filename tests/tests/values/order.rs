@@ -75,6 +75,7 @@ pub(crate) async fn a_mismatch_says_that_the_recorded_request_has_the_same_eleme
     assert!(text.contains("fingerprint::sorted"), "{text}");
     let found = mismatch(&fixture, &KEPT, &key("more"), [&one, &more]).await;
     assert!(!found.differs_in_order_only);
+    assert!(!found.differing.is_empty());
     assert!(!found.to_string().contains("order"), "{found}");
     // A request that is not stored cannot be compared in detail.
     let found = mismatch(&fixture, &INVITE, &key("hashed"), [&one, &other]).await;

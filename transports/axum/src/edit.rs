@@ -74,6 +74,9 @@ fn edit(options: &PolicyOptions, key: Option<&IdempotencyKey>, problem: &Problem
             if let Some(status) = options.mismatch {
                 edited = edited.with_status(status);
             }
+            if options.shows_differing {
+                edited = edited.with_differing();
+            }
         }
         ("in-flight", InFlightAnswer::TooEarly) => {
             edited = edited.with_status(StatusCode::TOO_EARLY);

@@ -15,6 +15,7 @@ pub(crate) struct PolicyOptions {
     pub(crate) in_flight: InFlightAnswer,
     pub(crate) type_base: Option<String>,
     pub(crate) documentation: Documentation,
+    pub(crate) shows_differing: bool,
 }
 
 /// The page that explains problems to people.

@@ -84,6 +84,13 @@ impl HttpPolicy {
         self.with(|options| options.documentation = Documentation::None)
     }
 
+    /// Shows in a mismatch where the request differs from the first one with its key: the member `differing`, a list of JSON
+    /// pointers without values. Only operations that record requests know it (`record_request`, or a lease).
+    #[must_use]
+    pub fn show_differing(self) -> Self {
+        self.with(|options| options.shows_differing = true)
+    }
+
     fn with(mut self, change: impl FnOnce(&mut PolicyOptions)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self

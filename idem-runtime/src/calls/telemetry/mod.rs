@@ -10,6 +10,7 @@
 //! | `kind` | of a refusal: its [`ErrorKind`], one word |
 //! | `refusal` | of a refusal: the variant of [`Error`] |
 //! | `cause` | of a refusal: its whole text, with the database's error code or the kind of connection error |
+//! | `differing` | of a mismatch, where the request is recorded: the places that differ ([`Mismatch::differing`](crate::error::Mismatch::differing)), divided by spaces |
 //! | `waits` | how often the call waited for another attempt or a lock |
 //! | `elapsed_us` | the duration of the call, in microseconds |
 //!
@@ -158,6 +159,7 @@ impl Call<'_> {
                     kind = self.refusal.map(|error| error.kind().as_str()),
                     refusal = self.refusal.map(Error::name),
                     cause = self.refusal.map(Error::text).as_deref(),
+                    differing = self.refusal.and_then(places).as_deref(),
                     waits = self.waits,
                     elapsed_us = u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX),
                     "idempotent call"
@@ -175,6 +177,16 @@ impl Call<'_> {
             None if self.outcome == PANICKED => event!(error),
             _ => event!(info),
         }
+    }
+}
+
+/// Returns the places at which a refused request differs from the recorded one.
+fn places(refusal: &Error) -> Option<String> {
+    match refusal {
+        Error::Mismatch(mismatch) if !mismatch.differing.is_empty() => {
+            Some(mismatch.differing.join(" "))
+        }
+        _ => None,
     }
 }
 

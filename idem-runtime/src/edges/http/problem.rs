@@ -16,7 +16,7 @@ pub const DOCUMENTATION: &str =
 /// The `type` of a problem without an explanation (RFC 9457, section 4.2.1).
 const ABOUT_BLANK: &str = "about:blank";
 
-/// The problem details of a refusal: the members of RFC 9457, section 3.1, and three of our own.
+/// The problem details of a refusal: the members of RFC 9457, section 3.1, and four of our own.
 ///
 /// [The page of problems](super::problems) explains each `code` of the library. A service can use the same
 /// form for its own refusals:
@@ -55,6 +55,13 @@ pub struct Problem {
     /// The number of seconds to wait before a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// Of a mismatch, if [`with_differing`](Self::with_differing) was called: the places at which the request differs from the
+    /// first one with its key, as JSON pointers into the compared parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differing: Vec<String>,
+    /// The same, until it is to be shown.
+    #[serde(skip)]
+    places: Vec<String>,
 }
 
 impl Problem {
@@ -80,6 +87,8 @@ impl Problem {
             detail: detail.into(),
             code,
             retry_after: None,
+            differing: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -93,7 +102,12 @@ impl Problem {
     /// ```
     pub fn of(error: &Error) -> Self {
         let (code, title) = kind(error);
+        let places = match error {
+            Error::Mismatch(mismatch) => mismatch.differing.clone(),
+            _ => Vec::new(),
+        };
         Self {
+            places,
             retry_after: status::retry_after(error),
             ..Self::new(code, title, error.status(), detail(error))
         }
@@ -138,6 +152,14 @@ impl Problem {
     #[must_use]
     pub fn with_retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(status::whole_seconds(after));
+        self
+    }
+
+    /// Shows the places at which a mismatch differs ([`Mismatch::differing`](crate::error::Mismatch::differing)): where the
+    /// first request is recorded, they help a client's developer. Nothing is shown without this call.
+    #[must_use]
+    pub fn with_differing(mut self) -> Self {
+        self.differing.clone_from(&self.places);
         self
     }
 

@@ -24,6 +24,13 @@ pub struct Mismatch {
     /// Whether the two requests have the same elements and differ only in the order of a list, as two
     /// equal `HashSet`s do. Known only if the operation records requests.
     pub differs_in_order_only: bool,
+    /// The places at which the submitted request differs from the recorded one, as JSON pointers (RFC 6901) into the compared
+    /// parameters: `/cmd/lines/2/cents`. At most 16. Known only if the operation records requests (`record_request`, or a
+    /// lease), and empty otherwise.
+    ///
+    /// No value is in them. A member's name is shown only if the submitted request has it and it looks like an
+    /// identifier; otherwise, because it may be data (the keys of a map), the place is the object around it.
+    pub differing: Vec<String>,
 }
 
 impl Mismatch {
@@ -36,6 +43,7 @@ impl Mismatch {
             recorded_hash: None,
             submitted_hash: None,
             differs_in_order_only: false,
+            differing: Vec::new(),
         }
     }
 }
@@ -78,6 +86,7 @@ impl fmt::Debug for Mismatch {
             .field("recorded_hash", &self.recorded_hash)
             .field("submitted_hash", &self.submitted_hash)
             .field("differs_in_order_only", &self.differs_in_order_only)
+            .field("differing", &self.differing)
             .finish_non_exhaustive()
     }
 }

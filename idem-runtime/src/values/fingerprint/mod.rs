@@ -59,6 +59,7 @@
 
 mod canonical;
 mod compound;
+mod differing;
 mod fault;
 mod name;
 mod number;
@@ -78,6 +79,7 @@ use crate::values::error::{Field, Invalid};
 use crate::values::key::hex;
 use canonical::Writer;
 
+pub(crate) use differing::differing;
 pub(crate) use read::{with_plain_integers, without_order};
 pub use request::RequestFields;
 pub use sorted::sorted;

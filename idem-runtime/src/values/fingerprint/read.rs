@@ -47,7 +47,7 @@ pub(crate) fn with_plain_integers(canonical: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns the position after the string that begins at `start`.
-fn behind_string(json: &[u8], start: usize) -> usize {
+pub(super) fn behind_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     loop {
         at += plain::len(json.get(at..).unwrap_or_default());

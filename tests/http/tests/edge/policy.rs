@@ -44,6 +44,35 @@ async fn a_mismatch_may_be_a_conflict() {
 }
 
 #[tokio::test]
+async fn a_mismatch_may_show_where_the_requests_differ_and_shows_no_value() {
+    let note = |shop: &Shop, item: &str| {
+        reqwest::Client::new()
+            .post(format!("{}/notes", shop.url))
+            .header("idempotency-key", "a")
+            .header("x-tenant", "acme")
+            .header("content-type", "application/json")
+            .body(json!({ "item": item }).to_string())
+    };
+    for (policy, shown) in [
+        (HttpPolicy::new().show_differing(), json!(["/order/item"])),
+        (HttpPolicy::new(), Value::Null),
+    ] {
+        let shop = Shop::open_with(with(policy)).await;
+        send(note(&shop, "secret tea")).await;
+        let refusal = problem(send(note(&shop, "coffee")).await).await;
+        assert_eq!(refusal["code"], "mismatch");
+        assert_eq!(refusal["differing"], shown);
+        let whole = refusal.to_string();
+        assert!(!whole.contains("secret") && !whole.contains("coffee"));
+    }
+    // An order is compared by its hash alone.
+    let shop = Shop::open_with(with(HttpPolicy::new().show_differing())).await;
+    send(order(&shop, "a", "tea")).await;
+    let refusal = problem(send(order(&shop, "a", "coffee")).await).await;
+    assert_eq!(refusal["differing"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_key_in_flight_may_be_too_early() {
     let shop = Shop::open_with(with(HttpPolicy::new().in_flight(InFlightAnswer::TooEarly))).await;
     let refusal = problem(duplicate(&shop, "too-early").await).await;

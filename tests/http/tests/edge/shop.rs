@@ -76,7 +76,12 @@ async fn post_order(
     Ok((StatusCode::CREATED, headers, placed.map(Json)))
 }
 
-#[idempotent(namespace = "orders", operation = "note", key_required = false)]
+#[idempotent(
+    namespace = "orders",
+    operation = "note",
+    key_required = false,
+    record_request
+)]
 async fn take_note(
     tx: &mut SqliteTransaction<'_>,
     key: Option<IdempotencyKey>,

@@ -30,6 +30,9 @@ pub struct ProblemSchema {
     /// In how many seconds to try again.
     #[schema(nullable = false)]
     retry_after: Option<u64>,
+    /// Of a mismatch, if the service shows it: where the request differs from the first one, as JSON pointers.
+    #[schema(nullable = false)]
+    differing: Option<Vec<String>>,
 }
 
 #[cfg(test)]
@@ -56,10 +59,11 @@ mod tests {
         let schema = serde_json::to_value(ProblemSchema::schema()).expect("JSON");
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let few = Problem::new("try-again", "Later", status, "").without_documentation();
-        let all = few
+        let mut all = few
             .clone()
             .with_documentation("/problems")
             .with_retry_after(Duration::from_secs(1));
+        all.differing = vec!["/cmd/cents".to_owned()];
         let properties = schema["properties"].as_object().expect("properties");
         let mut named: Vec<_> = properties.keys().cloned().collect();
         named.sort_unstable();
