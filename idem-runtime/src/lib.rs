@@ -25,6 +25,8 @@ pub use self::calls::telemetry::metrics;
 pub use self::calls::{lease, telemetry};
 #[cfg(feature = "registry")]
 pub use self::edges::registry;
+#[cfg(feature = "testing")]
+pub use self::edges::testing;
 pub use self::edges::{handler, http, store};
 #[doc(hidden)]
 pub use self::edges::{private as __private, transport as __transport};

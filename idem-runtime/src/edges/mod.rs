@@ -7,4 +7,6 @@ pub mod private;
 #[cfg(feature = "registry")]
 pub mod registry;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;

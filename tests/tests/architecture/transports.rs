@@ -30,8 +30,8 @@ const EDGE: [&str; 3] = [
 ];
 
 /// idem-axum's modules from left to right: each imports only from its left.
-const ORDER: [&str; 9] = [
-    "header", "cors", "detached", "options", "edit", "policy", "layer", "openapi", "lib",
+const ORDER: [&str; 10] = [
+    "header", "cors", "detached", "options", "edit", "policy", "layer", "openapi", "testing", "lib",
 ];
 
 /// Modules of the runtime that are no part of its public interface.

@@ -10,6 +10,7 @@ mod failure_mode;
 pub(crate) mod pooled_conn;
 pub(crate) mod request;
 pub(crate) mod review;
+pub(crate) mod switched_off;
 #[cfg(not(feature = "test-switches"))]
 pub(crate) mod waiters;
 #[cfg(feature = "test-switches")]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use super::decoded_answer::Withheld;
+use super::switched_off::Switch;
 use crate::calls::telemetry::{Call, Observed, PANICKED};
 use crate::decision::DecideInput;
 use crate::stores::ClaimRequest;
@@ -63,6 +64,7 @@ pub struct Request {
     is_reviewed: bool,
     /// The replay that waits for it.
     withheld: Option<Withheld>,
+    switch: Switch,
 }
 
 impl Request {
@@ -91,21 +93,33 @@ impl Request {
             waits: 0,
             is_reviewed: false,
             withheld: None,
+            switch: Switch::of_this_call(),
         }
     }
 
     /// Sets the key.
     pub fn key<K: KeySource + ?Sized>(&mut self, key: &K) {
+        if self.switch.is_off() {
+            return;
+        }
         match key.idempotency_key() {
             Ok(key) => self.key = key,
             Err(fault) => self.fail(fault),
         }
     }
 
+    /// Gives the call a key of its own if idempotency is off: a lease cannot be held without one.
+    pub(crate) fn needs_a_claim(&mut self) {
+        if self.switch.is_off() {
+            let own = IdempotencyKey::checked(&AttemptId::random().as_uuid().to_string());
+            self.key = own.ok().map(IdempotencyKey::global);
+        }
+    }
+
     /// Returns whether the call runs without idempotency: it has no key and needs none. Faults in
     /// the values to compare are then ignored.
     fn is_unkeyed(&self) -> bool {
-        self.key.is_none() && !self.operation.policy().key_required
+        self.key.is_none() && (!self.operation.policy().key_required || self.switch.is_off())
     }
 
     /// Sets the operation's name, if it is determined by each call. Must come after the key.
@@ -188,7 +202,7 @@ impl Request {
                 self.canonical = Some(canonical);
             }
         }
-        if self.identity.is_none() && self.operation.policy().key_required {
+        if self.identity.is_none() && !self.is_unkeyed() {
             return Err(Error::KeyMissing {
                 operation: self.name.clone(),
             });

@@ -15,8 +15,10 @@ pub struct LeasedRequest {
 impl LeasedRequest {
     /// Creates a call of this operation.
     pub fn new<F>(operation: LeasedOperation<F>) -> Self {
+        let mut request = Request::of(operation.into());
+        request.needs_a_claim();
         Self {
-            request: Request::of(operation.into()),
+            request,
             lease: operation.lease_policy(),
         }
     }

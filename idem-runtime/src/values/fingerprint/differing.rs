@@ -84,10 +84,10 @@ fn name_of(quoted: &[u8]) -> Option<&str> {
     str::from_utf8(name).ok().filter(|_| is_name)
 }
 
-type Member<'j> = (&'j [u8], &'j [u8]);
+type NamedValue<'j> = (&'j [u8], &'j [u8]);
 
 /// Returns the members of an object: the quoted name and the value.
-fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
+fn members(object: &[u8]) -> Option<Vec<NamedValue<'_>>> {
     let parts = parts(object)?.into_iter().map(|part| {
         let name = behind_string(part, 0);
         let value = part.get(name..)?.strip_prefix(b":")?;

@@ -1,0 +1,2 @@
+CREATE TABLE orders (number INTEGER PRIMARY KEY, item TEXT NOT NULL);
+CREATE TABLE mail (receiver TEXT NOT NULL);
