@@ -40,6 +40,10 @@ use crate::values::key::source::KeyPart;
 use crate::values::replay::Replayable;
 
 /// Does nothing. Its use is the warning of a pool among a handler's parameters.
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "the note begins with a code, not with a link"
+)]
 #[deprecated = "[IDEM062] writes through this pool are outside the handler's transaction: a retry repeats them; write through `tx`, or say that it is meant, `allow(pool)`"]
 pub const fn pool_parameter() {}
 

@@ -20,8 +20,10 @@
 //!     let key = testing::key("order-1");
 //!     testing::twice(|| place_order(&pool, &key, "tea")).await;
 //! }
-//! # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect_lazy("sqlite::memory:").unwrap();
-//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(a_retry_has_no_second_effect(pool));
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
+//! #     let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect_lazy("sqlite::memory:");
+//! #     a_retry_has_no_second_effect(pool.unwrap()).await;
+//! # });
 //! # }
 //! ```
 

@@ -78,9 +78,8 @@ fn name_of(quoted: &[u8]) -> Option<&str> {
     let name = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let is_start = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let is_name = name.first().is_some_and(is_start)
-        && name.iter().all(|byte| is_part(byte))
-        && name.len() <= NAME_MAX;
+    let is_name =
+        name.first().is_some_and(is_start) && name.iter().all(is_part) && name.len() <= NAME_MAX;
     str::from_utf8(name).ok().filter(|_| is_name)
 }
 
