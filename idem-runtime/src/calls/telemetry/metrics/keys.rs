@@ -91,16 +91,27 @@ impl OperationKeys {
             return keys;
         }
         drop(known);
-        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
         let is_leased = operation.policy().lease.is_some();
-        if known.len() >= TOLD_APART && !known.contains_key(&name) {
-            return REST.get_or_init(|| Self::new((OTHER, OTHER), is_leased));
-        }
-        // There are at most `TOLD_APART` of them.
-        known
-            .entry(name)
-            .or_insert_with(|| Box::leak(Box::new(Self::new(name, is_leased))))
+        // The recorder is asked without the lock: it may itself call an operation.
+        let made: &'static OperationKeys = {
+            let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+            let known = known.get_or_insert_default();
+            if let Some(keys) = known.get(&name) {
+                return keys;
+            }
+            if known.len() < TOLD_APART {
+                // There are at most `TOLD_APART` of them.
+                let made = &*Box::leak(Box::new(Self::new(name)));
+                known.insert(name, made);
+                made
+            } else if let Some(rest) = REST.get() {
+                return rest;
+            } else {
+                REST.get_or_init(|| Self::new((OTHER, OTHER)))
+            }
+        };
+        made.begin_at_zero(is_leased);
+        made
     }
 
     /// Calls `report` with the handles of what is counted at nearly each call. Returns `false` if it is to be counted by
@@ -118,13 +129,13 @@ impl OperationKeys {
         self.kept.with(keys, report)
     }
 
-    fn new((namespace, operation): OperationName, is_leased: bool) -> Self {
+    fn new((namespace, operation): OperationName) -> Self {
         let labels = [
             Label::from_static_parts("namespace", namespace),
             Label::from_static_parts("operation", operation),
         ];
         let key = |metric: &'static str| Key::from_parts(metric, labels.to_vec());
-        let keys = Self {
+        Self {
             started: key(STARTED),
             finished: by(FINISHED, &labels, "outcome", OUTCOMES),
             replayed: by(REPLAYED, &labels, "kind", ["result", "failure"]),
@@ -149,9 +160,7 @@ impl OperationKeys {
             lease_lapsed: by(LEASE_LAPSED, &labels, "kind", ["taken_over", "unknown"]),
             held: AtomicI64::new(0),
             kept: KeptHandles::default(),
-        };
-        keys.begin_at_zero(is_leased);
-        keys
+        }
     }
 
     /// Begins the counters of what is rare at zero. A server that finds a counter at one when it first sees it counts
@@ -190,6 +199,11 @@ fn by<const N: usize>(
 
 #[cfg(test)]
 mod tests {
+    use metrics::{
+        Counter, Gauge, Histogram, KeyName, Metadata, Recorder, SharedString, Unit,
+        with_local_recorder,
+    };
+
     use super::*;
 
     #[test]
@@ -204,5 +218,36 @@ mod tests {
         assert!(std::ptr::eq(keys(TOLD_APART + 5), keys(TOLD_APART + 6)));
         let labels: Vec<_> = keys(TOLD_APART + 5).started.labels().cloned().collect();
         assert!(labels.iter().all(|label| label.value() == OTHER));
+    }
+
+    /// A recorder that calls an operation whenever it is asked for a counter.
+    struct Calls;
+
+    impl Recorder for Calls {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+        fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            if key.labels().any(|label| label.value() == "outer") {
+                OperationKeys::of(&OperationSpec::new("asked", "inner"));
+            }
+            Counter::noop()
+        }
+
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+
+        fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::noop()
+        }
+    }
+
+    #[test]
+    fn a_recorder_may_call_an_operation_itself() {
+        with_local_recorder(&Calls, || {
+            OperationKeys::of(&OperationSpec::new("asked", "outer"));
+        });
     }
 }
