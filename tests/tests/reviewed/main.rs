@@ -18,7 +18,8 @@ macro_rules! on {
         mod $name {
             use std::sync::Arc;
 
-            use idem_runtime::{IdempotencyKey, idempotent};
+            use idem_runtime::policy::RecordFailures;
+            use idem_runtime::{IdempotencyKey, Operation, idempotent};
 
             use super::*;
             use crate::desk::{act, may_see, may_see_mail, raised};
@@ -108,6 +109,38 @@ macro_rules! on {
                     .await
                     .expect("he may again");
                 assert!(paid.replayed() && desk.runs() == 1);
+            }
+
+            #[tokio::test]
+            async fn an_operation_without_the_attribute_is_reviewed_as_well() {
+                const PAY: Operation<RecordFailures> = Operation::new("reviewed", "plain").record_failures();
+
+                let (_database, desk) = open().await;
+                let pay = async |name: &str, cents: i64| {
+                    let key = key(name);
+                    let paid = PAY.run_reviewed(
+                        desk.pool(),
+                        &key,
+                        &cents,
+                        async |seen| may_see(&key, &desk, &Cents(cents), seen).await,
+                        async |payment| raised(&key, &desk, &Cents(cents), payment).await,
+                        async |_: &mut $tx| act(&desk, Cents(cents)),
+                    );
+                    in_time("the review ends", paid.replayable()).await
+                };
+                for (replayed, id) in [(false, 5), (true, 105)] {
+                    let paid = pay("plain", 5).await.expect("he may see it");
+                    assert_eq!((paid.replayed(), paid.id), (replayed, id));
+                    let failed = pay("failed", -1).await.expect_err("declined");
+                    assert_eq!(failed.replayed(), replayed);
+                }
+                desk.forbid();
+                for (name, cents) in [("plain", 5), ("failed", -1)] {
+                    let denied = pay(name, cents).await.expect_err("he may not see it");
+                    assert!(!denied.replayed());
+                    assert!(matches!(denied.into_inner(), PayError::Forbidden));
+                }
+                assert_eq!(desk.runs(), 2);
             }
 
             #[tokio::test]
