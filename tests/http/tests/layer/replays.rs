@@ -176,3 +176,30 @@ async fn whoever_may_not_see_a_recorded_response_is_not_shown_it() {
     assert_eq!(refusal(revoked).await, (403, "replay-forbidden".to_owned()));
     assert_eq!(send(relay.post("again", "a")).await.0, 200);
 }
+
+#[tokio::test]
+async fn a_replayed_response_is_edited_for_who_gets_it_and_a_first_one_is_not() {
+    let layer = |layer| {
+        scoped(layer).on_replay(|request, mut response| {
+            if request.headers.contains_key("x-guest") {
+                *response.body_mut() = "not for guests".into();
+            }
+            response
+        })
+    };
+    let relay = Relay::open_with(layer).await;
+    for (guest, body) in [
+        (true, "1"),
+        (false, "1"),
+        (true, "not for guests"),
+        (false, "1"),
+    ] {
+        let mut request = relay.post("again", "a");
+        if guest {
+            request = request.header("x-guest", "yes");
+        }
+        let (status, _, found) = send(request).await;
+        assert_eq!((status, &*found), (200, body.as_bytes()));
+    }
+    assert_eq!(relay.runs(), 1);
+}

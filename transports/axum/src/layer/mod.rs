@@ -102,6 +102,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum_core::response::Response;
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 use idem_runtime::store::LeaseBackend;
@@ -253,6 +254,27 @@ impl<DB: LeaseBackend> IdempotencyLayer<DB> {
         may_replay: impl Fn(&Parts) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.with(|options| options.may_replay = Some(Arc::new(may_replay)))
+    }
+
+    /// Edits a replayed response before it is sent, for whoever sent this request: a link that has expired, a field that is
+    /// not his to see. The record stays as it is, and a first response is not edited. It is called after
+    /// [`authorize_replay`](Self::authorize_replay) has agreed.
+    ///
+    /// ```
+    /// # fn layer(layer: idem_axum::IdempotencyLayer<sqlx::Sqlite>)
+    /// #     -> idem_axum::IdempotencyLayer<sqlx::Sqlite> {
+    /// layer.on_replay(|_request, mut response| {
+    ///     response.headers_mut().remove("x-download-link");
+    ///     response
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_replay(
+        self,
+        edit: impl Fn(&Parts, Response) -> Response + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|options| options.on_replay = Some(Arc::new(edit)))
     }
 
     /// Sets the limit of a request's body, in bytes; longer ones are refused with 413.

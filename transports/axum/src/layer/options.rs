@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum_core::response::Response;
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 use idem_runtime::policy::DEFAULT_RETRY_AFTER;
@@ -18,12 +19,14 @@ use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
 
 pub(super) type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
 pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
+pub(super) type OnReplay = dyn Fn(&Parts, Response) -> Response + Send + Sync;
 
 pub(super) struct LayerOptions<DB: LeaseBackend> {
     pub(super) pool: Pool<DB>,
     pub(super) operation: LeasedOperation,
     pub(super) scope: Arc<ScopeOf>,
     pub(super) may_replay: Option<Arc<MayReplay>>,
+    pub(super) on_replay: Option<Arc<OnReplay>>,
     pub(super) methods: HashSet<Method>,
     pub(super) requires_key: bool,
     /// Request headers that are compared in addition.
@@ -62,6 +65,7 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
             operation: operation.result_limit(usize::MAX),
             scope,
             may_replay: None,
+            on_replay: None,
             methods: HashSet::from([Method::POST, Method::PATCH]),
             requires_key: true,
             compared: HashSet::new(),
@@ -108,6 +112,7 @@ impl<DB: LeaseBackend> Clone for LayerOptions<DB> {
             operation: self.operation,
             scope: Arc::clone(&self.scope),
             may_replay: self.may_replay.clone(),
+            on_replay: self.on_replay.clone(),
             methods: self.methods.clone(),
             requires_key: self.requires_key,
             compared: self.compared.clone(),

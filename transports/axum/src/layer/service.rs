@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, UPGRADE};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, UPGRADE};
+use http::request::Parts;
 use http::{Method, Request, StatusCode};
 use idem_runtime::__transport::emit_refused;
 use idem_runtime::http::Problem;
@@ -18,7 +19,7 @@ use tower_service::Service;
 
 use super::Keep;
 use super::body::{Unread, Unstorable, read};
-use super::options::LayerOptions;
+use super::options::{LayerOptions, OnReplay};
 use super::stored::Stored;
 use super::subject::{Besides, Subject};
 use crate::header::{self, Syntax};
@@ -157,7 +158,10 @@ where
         .await;
     Ok(match ran {
         Ok(stored) if stored.replayed() && !may_replay => not_shown().into_response(),
-        Ok(stored) if stored.replayed() => stored.into_response(),
+        Ok(stored) if stored.replayed() => match &options.on_replay {
+            Some(edit) => edited(&head, stored.into_response(), &**edit),
+            None => stored.into_response(),
+        },
         Ok(stored) => first_answer(first).unwrap_or_else(|| stored.into_response()),
         Err(Ended::Passed(response)) => *response,
         Err(Ended::Refused(error)) => error.into_response(),
@@ -170,6 +174,14 @@ where
 fn refused(operation: LeasedOperation, refusal: Error) -> Response {
     emit_refused(operation, &refusal);
     refusal.into_response()
+}
+
+/// Lets the user's function edit a replay. Its length is that of the edited body, which the server finds out.
+fn edited(head: &Parts, mut replay: Response, edit: &OnReplay) -> Response {
+    if head.method != Method::HEAD {
+        replay.headers_mut().remove(CONTENT_LENGTH);
+    }
+    edit(head, replay)
 }
 
 /// The inner service's response. A record holds less: no headers of the moment, no extensions.
