@@ -9,6 +9,8 @@ CREATE TABLE idem_outbox (
     appended_at   BIGINT          NOT NULL,
     -- When a pending event may be claimed: its delivery time, the end of its backoff, or the end of its lease.
     due_at        BIGINT,
+    -- When it was to be delivered at the earliest, if not at once. It stays, whatever becomes of `due_at`.
+    deliver_at    BIGINT,
     -- When it was published, or set aside as dead.
     settled_at    BIGINT,
     claim_token   BINARY(16),

@@ -7,6 +7,8 @@ CREATE TABLE idem_outbox (
     appended_at   timestamptz NOT NULL,
     -- When a pending event may be claimed: its delivery time, or the end of its backoff.
     due_at        timestamptz,
+    -- When it was to be delivered at the earliest, if not at once. It stays, whatever becomes of `due_at`.
+    deliver_at    timestamptz,
     -- When it was published, or set aside as dead.
     settled_at    timestamptz,
     -- The transaction that made a pending event ready, or NULL until it is due. Later transactions have greater

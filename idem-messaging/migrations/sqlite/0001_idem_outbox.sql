@@ -9,6 +9,8 @@ CREATE TABLE idem_outbox (
     appended_at   INTEGER NOT NULL,
     -- When a pending event may be claimed: its delivery time, the end of its backoff, or the end of its lease.
     due_at        INTEGER,
+    -- When it was to be delivered at the earliest, if not at once. It stays, whatever becomes of `due_at`.
+    deliver_at    INTEGER,
     -- When it was published, or set aside as dead.
     settled_at    INTEGER,
     claim_token   BLOB    CHECK (length(claim_token) = 16),

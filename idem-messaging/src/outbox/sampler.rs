@@ -22,7 +22,7 @@ const SAMPLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// oldest of them is, and how many are dead. One process is enough: all see the same table.
 ///
 /// A sample is one query, by the indexes. It counts at most 10,000 events of each kind, and looks for the oldest among
-/// the 1,000 that are due first. The age of an event that was appended for a later time counts from its append. If a
+/// the 1,000 that are due first. The age of an event that was appended for a later time counts from that time. If a
 /// sample fails, the gauges keep their values, and `outbox.sampler.samples` counts it as `failed`.
 ///
 /// ```

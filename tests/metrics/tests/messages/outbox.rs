@@ -75,12 +75,22 @@ on! { OnSqlite { Sqlite, SqlitePool, sqlx::Sqlite } open: Sqlite::fresh(Journal:
 on! { OnMySql { idem_tests::mysql::Database, MySqlPool, sqlx::MySql } open: idem_tests::mysql::Database::fresh().await }
 
 async fn append<S: Subject>(subject: &S, outbox: &Outbox, label: &str, topic: &str) {
+    append_for_later(subject, outbox, (label, topic), Duration::ZERO).await;
+}
+
+async fn append_for_later<S: Subject>(
+    subject: &S,
+    outbox: &Outbox,
+    (label, topic): (&str, &str),
+    after: Duration,
+) {
     let key = IdempotencyKey::derive(["outbox", label]).expect("a key");
     let origin = Origin::of(CASES, &key.global()).expect("an origin");
     let event = Event::builder(&origin, label)
         .topic(topic)
         .event_type("com.example.case")
         .payload("text/plain", "x")
+        .deliver_after(after)
         .build()
         .expect("an event");
     let mut tx = subject.pool().begin().await.expect("a transaction");
@@ -131,6 +141,50 @@ async fn each_attempt_is_counted_and_a_sample_says_what_is_left<S: Subject>(hour
     sampler.sample().await.expect_err("there is no table");
     recorded.expect("outbox_sampler_samples_total", &[("outcome", "failed")], 1);
     recorded.expect(pending, &[], 1);
+}
+
+async fn an_event_for_later_ages_from_its_time<S: Subject>(hour: &str) {
+    let (subject, recorded) = (S::fresh().await, recorded());
+    let _guard = record(&recorded);
+    let outbox = Outbox::new();
+    let sampler = OutboxSampler::new(subject.pool().clone(), &outbox);
+    let after = Duration::from_hours(1);
+    append_for_later(&subject, &outbox, ("c", "later"), after).await;
+    let age = "outbox_oldest_age_seconds";
+    sampler.sample().await.expect("a sample");
+    recorded.expect(age, &[], 0);
+    // An hour passes, and it is due.
+    subject
+        .run(&format!(
+            "UPDATE idem_outbox SET appended_at = appended_at - {hour}, due_at = due_at - {hour}, \
+             deliver_at = deliver_at - {hour}"
+        ))
+        .await;
+    let relay = Relay::new(subject.pool().clone(), &outbox, Broker)
+        .backoff(Duration::from_hours(1), Duration::from_hours(1));
+    // Before its first attempt, and after it.
+    for retried in 0..2 {
+        sampler.sample().await.expect("a sample");
+        let old = recorded.sum(age, &[]);
+        assert!((0.0..1_800.0).contains(&old), "{old} after {retried}");
+        relay.sweep().await.expect("a sweep");
+        recorded.expect("outbox_attempts_total", &[("outcome", "retried")], 1);
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_event_for_later_ages_from_its_time_on_postgres() {
+    an_event_for_later_ages_from_its_time::<OnPostgres>("interval '1 hour'").await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_event_for_later_ages_from_its_time_on_sqlite() {
+    an_event_for_later_ages_from_its_time::<OnSqlite>("3600000000").await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_event_for_later_ages_from_its_time_on_mysql() {
+    an_event_for_later_ages_from_its_time::<OnMySql>("3600000000").await;
 }
 
 #[tokio::test(flavor = "current_thread")]

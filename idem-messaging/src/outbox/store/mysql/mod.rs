@@ -59,6 +59,9 @@ impl Store for MySql {
             .bind(optional(&event.tracestate))
             .bind(optional(&event.headers_text()))
             .bind(&event.payload)
+            .bind(i64::from(at.is_some() || micros(after) != 0))
+            .bind(at)
+            .bind(micros(after))
             .execute(conn)
             .await;
         match done {

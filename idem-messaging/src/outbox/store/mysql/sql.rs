@@ -25,8 +25,9 @@ pub(super) const BEGIN: &str = "START TRANSACTION READ WRITE";
 pub(super) fn insert(table: &str) -> String {
     format!(
         "INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
-         traceparent, tracestate, headers, payload) \
-         SELECT n.now, coalesce(?, n.now) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM (SELECT {TRUE_NOW} AS now) AS n \
+         traceparent, tracestate, headers, payload, deliver_at) \
+         SELECT n.now, coalesce(?, n.now) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+         CASE WHEN ? = 1 THEN coalesce(?, n.now) + ? END FROM (SELECT {TRUE_NOW} AS now) AS n \
          /*M! WHERE @@in_transaction = 1 */"
     )
 }
@@ -174,6 +175,10 @@ pub(super) fn purge(table: &str) -> String {
     )
 }
 
+/// When the age of an event begins: with its append, or with the time for which it was appended.
+#[cfg(feature = "metrics")]
+const SINCE: &str = "greatest(appended_at, coalesce(deliver_at, 0))";
+
 /// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
 /// tried. Each part reads a range of an index, and no more rows than it says.
 #[cfg(feature = "metrics")]
@@ -181,7 +186,7 @@ pub(super) fn sample(table: &str) -> String {
     format!(
         "SELECT (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 0 LIMIT {COUNTED}) AS pending), \
          (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 LIMIT {COUNTED}) AS dead), \
-         (SELECT {NOW} - MIN(appended_at) FROM (SELECT appended_at, due_at, attempts, claim_token FROM {table} \
+         (SELECT {NOW} - MIN(since) FROM (SELECT {SINCE} AS since, due_at, attempts, claim_token FROM {table} \
          WHERE state = 0 ORDER BY due_at, seq LIMIT {SEARCHED}) AS due \
          WHERE due_at <= {NOW} OR attempts > 0 OR claim_token IS NOT NULL)"
     )

@@ -43,10 +43,12 @@ pub(super) fn in_transaction() -> String {
 /// Inserts nothing in a transaction that has not written before, which may be that of this statement alone.
 pub(super) fn insert(table: &str) -> String {
     format!(
-        "INSERT INTO {table} (appended_at, due_at, queued_xid, id, topic, partition_key, event_type, source, subject, content_type, \
+        "INSERT INTO {table} (appended_at, due_at, deliver_at, queued_xid, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
          SELECT clock_timestamp(), \
          coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond', \
+         CASE WHEN $1 IS NOT NULL OR $2 <> 0 \
+         THEN coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond' END, \
          CASE WHEN $1 IS NULL AND $2 = 0 THEN {NUMBER} END, \
          $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 \
          WHERE {HAS_NUMBER} \
@@ -227,6 +229,10 @@ pub(super) fn purge(table: &str, state: i16, retention: Duration, limit: u32) ->
     )
 }
 
+/// When the age of an event begins: with its append, or with the time for which it was appended.
+#[cfg(feature = "metrics")]
+const SINCE: &str = "greatest(appended_at, deliver_at)";
+
 /// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
 /// tried. Each part reads a range of an index, and no more rows than it says.
 #[cfg(feature = "metrics")]
@@ -237,9 +243,9 @@ pub(super) fn sample(table: &str) -> String {
         "SELECT (SELECT count(*) FROM ((SELECT 1 FROM {table} WHERE {ready} LIMIT {COUNTED}) \
          UNION ALL (SELECT 1 FROM {table} WHERE {later} LIMIT {COUNTED}) LIMIT {COUNTED}) AS pending), \
          (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 LIMIT {COUNTED}) AS dead), \
-         (SELECT (extract(epoch FROM clock_timestamp() - min(appended_at)) * 1000000)::bigint FROM ( \
-         (SELECT appended_at FROM {table} WHERE {ready} ORDER BY queued_xid, seq LIMIT {SEARCHED}) UNION ALL \
-         (SELECT appended_at FROM (SELECT appended_at, due_at, attempts FROM {table} WHERE {later} \
+         (SELECT (extract(epoch FROM clock_timestamp() - min(since)) * 1000000)::bigint FROM ( \
+         (SELECT {SINCE} AS since FROM {table} WHERE {ready} ORDER BY queued_xid, seq LIMIT {SEARCHED}) UNION ALL \
+         (SELECT since FROM (SELECT {SINCE} AS since, due_at, attempts FROM {table} WHERE {later} \
          ORDER BY due_at, seq LIMIT {SEARCHED}) AS later \
          WHERE due_at <= statement_timestamp() OR attempts > 0)) AS due)"
     )

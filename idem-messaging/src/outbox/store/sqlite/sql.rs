@@ -12,9 +12,9 @@ pub(super) const NOW: &str =
 /// unless the caller commits it. SQLite cannot be asked whether there is a transaction.
 pub(super) fn insert(table: &str) -> String {
     format!(
-        "SAVEPOINT idem_outbox_append; INSERT INTO {table} (appended_at, due_at, id, topic, partition_key, event_type, source, subject, content_type, \
+        "SAVEPOINT idem_outbox_append; INSERT INTO {table} (appended_at, due_at, deliver_at, id, topic, partition_key, event_type, source, subject, content_type, \
          traceparent, tracestate, headers, payload) \
-         VALUES ({NOW}, coalesce(?1, {NOW}) + ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+         VALUES ({NOW}, coalesce(?1, {NOW}) + ?2, CASE WHEN ?1 IS NOT NULL OR ?2 <> 0 THEN coalesce(?1, {NOW}) + ?2 END, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
          ON CONFLICT (id) DO NOTHING RETURNING 1"
     )
 }
@@ -135,6 +135,10 @@ pub(super) fn purge(table: &str) -> String {
     )
 }
 
+/// When the age of an event begins: with its append, or with the time for which it was appended.
+#[cfg(feature = "metrics")]
+const SINCE: &str = "max(appended_at, coalesce(deliver_at, 0))";
+
 /// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
 /// tried. Each part reads a range of an index, and no more rows than it says.
 #[cfg(feature = "metrics")]
@@ -142,7 +146,7 @@ pub(super) fn sample(table: &str) -> String {
     format!(
         "SELECT (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 0 LIMIT {COUNTED}) AS pending), \
          (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 AND state IN (1, 2) LIMIT {COUNTED}) AS dead), \
-         (SELECT {NOW} - min(appended_at) FROM (SELECT appended_at, due_at, attempts, claim_token FROM {table} \
+         (SELECT {NOW} - min(since) FROM (SELECT {SINCE} AS since, due_at, attempts, claim_token FROM {table} \
          WHERE state = 0 ORDER BY due_at, seq LIMIT {SEARCHED}) AS due \
          WHERE due_at <= {NOW} OR attempts > 0 OR claim_token IS NOT NULL)"
     )
