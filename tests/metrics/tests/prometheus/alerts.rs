@@ -30,7 +30,12 @@ fn each_alert_has_a_test_and_a_section_of_the_page() {
     let links = named(&read("metrics/alerts.yml"), "runbook_url: ");
     let sections: BTreeSet<_> = alerts
         .iter()
-        .map(|alert| format!("\"metrics.md#{}\"", alert.to_lowercase()))
+        .map(|alert| {
+            format!(
+                "\"https://docs.example.com/idem/metrics.md#{}\"",
+                alert.to_lowercase()
+            )
+        })
         .collect();
     assert_eq!(links, sections);
 }
