@@ -161,3 +161,27 @@ async fn each_refusal_leads_to_its_explanation() {
         assert!(page.body.contains(&format!("id=\"{anchor}\"")), "{anchor}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_accepted_intent_has_one_audit_row_and_a_retry_adds_none() {
+    let desk = Desk::open().await;
+    let mut accepted = Vec::new();
+    for (key, version) in [("k1", 1), ("k2", 2)] {
+        let first = desk.escalate(key, "481", version, "third breach").await;
+        assert_eq!(first.status, StatusCode::CREATED);
+        accepted.push(json!({ "case": "481", "version": version, "officer": "officer-7" }));
+        for _ in 0..3 {
+            let retry = desk.escalate(key, "481", version, "third breach").await;
+            assert_eq!(retry.header("idempotent-replayed"), Some("true"));
+        }
+        // Neither is what was refused: another request, a version that is taken, one that may not be escalated.
+        desk.escalate(key, "481", version, "fraud").await;
+        desk.escalate("other", "481", version, "third breach").await;
+        desk.escalate("early", "481", 9, "third breach").await;
+        desk.press("/rights/revoke").await;
+        desk.escalate(key, "481", version, "third breach").await;
+        desk.press("/rights/restore").await;
+        let tables = desk.tables().await;
+        assert_eq!(tables["audit_fact"], json!(accepted));
+    }
+}
