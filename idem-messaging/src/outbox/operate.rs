@@ -21,7 +21,8 @@ impl Outbox {
     /// partition, but later events of the partition may have left already.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn requeue<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -34,7 +35,8 @@ impl Outbox {
     /// Gives all dead events of a topic their attempts back, and returns their number.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn requeue_topic<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -48,7 +50,8 @@ impl Outbox {
     /// number. Receivers see the ids that they have seen before.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn republish<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -62,7 +65,8 @@ impl Outbox {
     /// Stops the publication of a topic, from each relay's next claim on. Appends go on.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn pause<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -77,7 +81,8 @@ impl Outbox {
     /// Lets the publication of a topic go on, and returns how many events had been held. If it fails, call it again.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn resume<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -99,7 +104,8 @@ impl Outbox {
     /// Deletes the dead events that were set aside longer ago than `retention`, and returns their number.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn purge_dead<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,
@@ -112,7 +118,8 @@ impl Outbox {
     /// [keeps](super::Relay::keep_for) events does so by itself.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OutboxError::Database`] if the table or a right is missing, if the server is a standby or cannot be reached, or if a lock
+    /// was not free in time. Nothing was changed, unless it is the answer to COMMIT that was lost: then look again.
     pub async fn purge_published<DB: OutboxDatabase>(
         &self,
         pool: &Pool<DB>,

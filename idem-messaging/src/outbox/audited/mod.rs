@@ -49,7 +49,7 @@ impl Outbox {
     /// Counts the events of each topic and state, with the time of the oldest. Reads all of the table.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn count<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -75,7 +75,7 @@ impl Outbox {
     /// Returns the topics that are paused.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn paused<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -95,7 +95,7 @@ impl Outbox {
     /// Returns events in the order of their appends, without their payloads.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn list<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -116,7 +116,7 @@ impl Outbox {
     /// Returns an event with its payload; `None` if the outbox has none of this id.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn show<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -145,7 +145,8 @@ impl Outbox {
     /// Gives dead events their attempts back, and returns their number. See [`requeue`](Self::requeue).
     ///
     /// # Errors
-    /// [`OperateError::AuditTable`]; any error of the database.
+    /// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn requeue_audited<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -169,7 +170,8 @@ impl Outbox {
     /// and held none. See [`resume`](Self::resume).
     ///
     /// # Errors
-    /// [`OperateError::AuditTable`]; any error of the database.
+    /// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn resume_audited<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
@@ -200,7 +202,8 @@ impl Outbox {
     /// Deletes dead events, and returns their number: **they are never published.**
     ///
     /// # Errors
-    /// [`OperateError::AuditTable`]; any error of the database.
+    /// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn drop_audited<DB: OperateBackend>(
         &self,
         pool: &Pool<DB>,
