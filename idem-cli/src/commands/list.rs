@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::{List, Status};
 use crate::fault::{Fault, Outcome};
-use crate::view::{self, json_time, print_json, print_table};
+use crate::view::{self, json_time, line, print_json, print_table};
 
 pub(super) async fn run<DB: OperateBackend>(
     operator: &Operator<DB>,
@@ -22,11 +22,16 @@ pub(super) async fn run<DB: OperateBackend>(
         key_hash: list.key_hash,
         older_than: list.older_than,
         lapsed: list.lapsed,
-        limit: list.limit,
+        // One more shows whether there are more.
+        limit: list.limit.saturating_add(1),
     };
-    let records = operator.list(&filter).await?;
+    let mut records = operator.list(&filter).await?;
+    let limit = usize::try_from(list.limit).unwrap_or(usize::MAX);
+    let is_cut = records.len() > limit;
+    records.truncate(limit);
     if is_json {
-        print_json(&records.iter().map(json_of).collect::<Value>());
+        let records = records.iter().map(json_of).collect::<Value>();
+        print_json(&json!({ "records": records, "cut": is_cut }));
         return Ok(Outcome::Done);
     }
     let rows = records.iter().map(|record| {
@@ -53,6 +58,11 @@ pub(super) async fn run<DB: OperateBackend>(
         "UNTIL",
     ];
     print_table(header, rows, "no record");
+    if is_cut {
+        line(&format!(
+            "cut at {limit}: there are more; --limit shows more of them, --namespace, --operation, --scope, --status or --older-than fewer"
+        ));
+    }
     Ok(Outcome::Done)
 }
 

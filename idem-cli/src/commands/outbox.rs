@@ -35,9 +35,10 @@ pub(super) async fn run<DB: OperateBackend>(
             let filter = EventFilter {
                 states: state.into_iter().map(state_of).collect(),
                 topic,
-                limit,
+                // One more shows whether there are more.
+                limit: limit.saturating_add(1),
             };
-            list(&table.list(pool, &filter).await?, is_json);
+            list(table.list(pool, &filter).await?, limit, is_json);
         }
         OutboxCommand::Show { id, reveal } => {
             return show(pool, &table, &id, reveal, is_json).await;
@@ -164,9 +165,13 @@ fn stats(counts: &[EventCount], is_json: bool) {
     );
 }
 
-fn list(events: &[EventSummary], is_json: bool) {
+fn list(mut events: Vec<EventSummary>, limit: u32, is_json: bool) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let is_cut = events.len() > limit;
+    events.truncate(limit);
     if is_json {
-        print_json(&events.iter().map(json_of).collect::<Value>());
+        let events = events.iter().map(json_of).collect::<Value>();
+        print_json(&json!({ "events": events, "cut": is_cut }));
         return;
     }
     let rows = events.iter().map(|event| {
@@ -185,6 +190,11 @@ fn list(events: &[EventSummary], is_json: bool) {
         "SEQ", "TOPIC", "TYPE", "STATE", "ATTEMPTS", "APPENDED", "ID",
     ];
     print_table(header, rows, "no event");
+    if is_cut {
+        line(&format!(
+            "cut at {limit}: there are more; --limit shows more of them, --topic or --state fewer"
+        ));
+    }
 }
 
 fn json_of(event: &EventSummary) -> Value {

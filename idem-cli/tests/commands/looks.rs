@@ -71,12 +71,22 @@ pub(crate) async fn records_are_listed_by_what_is_asked_for<S: Subject>() {
     let keys = async |args: &[&str]| {
         let all = [&["list", "--json"], args].concat();
         let listed = idem(&subject, &all).await.done().json();
-        let listed = listed.as_array().expect("a list").clone();
+        let listed = listed["records"].as_array().expect("a list").clone();
         let key = |record: &Value| record["key"].as_str().expect("a key").to_owned();
         listed.iter().map(key).collect::<Vec<_>>()
     };
     assert_eq!(keys(&[]).await.len(), 4);
     assert_eq!(keys(&["--limit", "3"]).await.len(), 3);
+    for (limit, is_cut) in [("3", true), ("4", false)] {
+        let args = ["list", "--limit", limit];
+        let listed = idem(&subject, &[&args[..], &["--json"]].concat()).await;
+        assert_eq!(listed.done().json()["cut"], is_cut);
+        let listed = idem(&subject, &args).await.done();
+        assert_eq!(
+            listed.out.contains("cut at 3: there are more; --limit"),
+            is_cut
+        );
+    }
     assert_eq!(keys(&["--status", "completed"]).await, ["new", "old"]);
     assert_eq!(
         keys(&["--status", "completed", "--older-than", "1h"]).await,
