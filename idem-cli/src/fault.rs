@@ -62,6 +62,21 @@ impl Fault {
         self
     }
 
+    /// Says that rows were deleted by earlier transactions of the same command, in place of the promise that nothing was
+    /// changed.
+    pub(crate) fn after(mut self, rows: u64) -> Self {
+        if rows > 0 {
+            let then = self
+                .sentence
+                .replace("; nothing was changed", "")
+                .replace("; nothing was written", "");
+            self.sentence = format!(
+                "records deleted before, with their rows of the audit table: {rows}; then this stopped it: {then}"
+            );
+        }
+        self
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
@@ -93,7 +108,13 @@ impl From<OperateError> for Fault {
             OperateError::WrongStatus { .. }
             | OperateError::Live { .. }
             | OperateError::Changed
+            | OperateError::Held
+            | OperateError::AlreadyHeld
+            | OperateError::NotHeld
             | OperateError::NotFinal { .. } => Self::refused(error.to_string()),
+            OperateError::HoldTable { .. } => Self::environment(error.to_string())
+                .mend("idem schema print --only hold | your migration tool"),
+            OperateError::Partly { rows, cause } => Self::from(*cause).after(rows),
             _ => Self::usage(error.to_string()),
         }
     }

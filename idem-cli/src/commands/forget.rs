@@ -21,7 +21,7 @@ pub(super) async fn run<DB: OperateBackend>(
     let found = operator.count_scope(&scope).await?;
     let prompt = format!(
         "The scope has final records: {}, in progress: {}, of unknown outcome: {}. Delete the final ones? RETRIES OF THEM RUN \
-         THE BODY AGAIN. The outbox and idem_audit keep what they have.",
+         THE BODY AGAIN. The outbox, idem_audit and idem_archive keep what they have.",
         found.records, found.in_progress, found.unknown
     );
     confirm(&prompt, sign.yes)?;

@@ -5,6 +5,7 @@ mod doctor;
 mod explain;
 mod forget;
 mod generate;
+mod hold;
 mod list;
 mod outbox;
 mod purge;
@@ -61,6 +62,7 @@ async fn run_on<DB: OperateBackend + OutboxDatabase>(
         Command::Release { name, sign } => release::run(&operator, &name, &sign, is_json).await,
         Command::Purge(purge) => purge::run(&operator, purge, is_json).await,
         Command::Forget { scope, sign } => forget::run(&operator, &scope, &sign, is_json).await,
+        Command::Hold(hold) => hold::run(&operator, hold, is_json).await,
         Command::Doctor { broker_window } => doctor::run(&operator, broker_window, is_json).await,
         Command::Outbox(args) => outbox::run(&pool, args, is_json).await,
         Command::Explain {

@@ -45,29 +45,37 @@ fn name(table: Table) -> &'static str {
     match table {
         Table::Record => "record",
         Table::Audit => "audit",
+        Table::Archive => "archive",
+        Table::Hold => "hold",
         Table::Outbox => "outbox",
         Table::Version => "version",
     }
 }
 
 /// Returns the migrations, the records' for their table.
-fn texts(database: Database, table: &str) -> Result<[(Table, String); 4], Fault> {
-    let [record, audit, outbox, version] = match database {
+fn texts(database: Database, table: &str) -> Result<[(Table, String); 6], Fault> {
+    let [record, audit, archive, hold, outbox, version] = match database {
         Database::Postgres => [
             schema::postgres(),
             operate::schema::postgres(),
+            operate::schema::archive::postgres(),
+            operate::schema::hold::postgres(),
             outbox::schema::postgres(),
             versions::schema::postgres(),
         ],
         Database::Mysql => [
             schema::mysql(),
             operate::schema::mysql(),
+            operate::schema::archive::mysql(),
+            operate::schema::hold::mysql(),
             outbox::schema::mysql(),
             versions::schema::mysql(),
         ],
         Database::Sqlite => [
             schema::sqlite(),
             operate::schema::sqlite(),
+            operate::schema::archive::sqlite(),
+            operate::schema::hold::sqlite(),
             outbox::schema::sqlite(),
             versions::schema::sqlite(),
         ],
@@ -75,6 +83,8 @@ fn texts(database: Database, table: &str) -> Result<[(Table, String); 4], Fault>
     Ok([
         (Table::Record, schema::for_table(record, table)?),
         (Table::Audit, operate::schema::for_table(audit, table)?),
+        (Table::Archive, operate::schema::for_table(archive, table)?),
+        (Table::Hold, operate::schema::for_table(hold, table)?),
         (Table::Outbox, outbox.to_owned()),
         (Table::Version, version.to_owned()),
     ])

@@ -17,8 +17,7 @@ pub(super) async fn run<DB: OperateBackend>(
 /// Prints counts.
 pub(super) fn print(stats: &Stats, is_json: bool) {
     if is_json {
-        let counts = stats.counts.iter().map(json_of).collect::<Value>();
-        print_json(&json!({ "read_at": json_time(Some(stats.read_at)), "counts": counts }));
+        print_json(&json(stats));
         return;
     }
     let rows = stats.counts.iter().map(|count| {
@@ -49,6 +48,12 @@ pub(super) fn print(stats: &Stats, is_json: bool) {
     print_table(header, rows, "no record");
 }
 
+/// Returns counts as JSON.
+pub(super) fn json(stats: &Stats) -> Value {
+    let counts = stats.counts.iter().map(json_of).collect::<Value>();
+    json!({ "read_at": json_time(Some(stats.read_at)), "counts": counts })
+}
+
 fn json_of(count: &Count) -> Value {
     json!({
         "namespace": count.namespace,
@@ -57,6 +62,7 @@ fn json_of(count: &Count) -> Value {
         "records": count.records,
         "lapsed": count.lapsed,
         "expired": count.expired,
+        "held": count.held,
         "payload_bytes": count.payload_bytes,
         "oldest": json_time(count.oldest),
         "newest": json_time(count.newest),

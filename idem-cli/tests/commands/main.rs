@@ -1,10 +1,13 @@
 //! The program, run on real databases: each law is written once and instantiated for each of them.
 
+mod archive;
 mod audit;
 mod changes;
 mod doctor;
 mod events;
 mod faults;
+mod holds;
+mod locks;
 mod looks;
 mod pages;
 mod program;
@@ -39,6 +42,19 @@ macro_rules! stamp {
                     a_scope_is_forgotten_and_no_other,
                     a_scope_with_an_open_outcome_is_not_forgotten,
                     a_call_in_flight_ends_unharmed_while_its_scope_is_forgotten,
+                }
+                holds::{
+                    what_is_on_hold_is_neither_purged_nor_forgotten,
+                    under_a_hold_a_strict_record_does_not_expire,
+                    after_a_hold_nothing_of_its_scope_is_deleted,
+                    without_the_table_no_hold_is_placed,
+                }
+                archive::{
+                    a_purge_archives_what_it_deletes_and_no_payload_unless_asked,
+                    a_worker_archives_unknown_outcomes_too_and_ends_the_archives_own_retention,
+                    what_the_archive_does_not_take_is_not_deleted,
+                    a_function_gets_each_batch_and_an_error_of_it_leaves_the_batch,
+                    a_purge_that_stops_half_way_says_what_it_has_deleted,
                 }
                 races::{
                     an_owner_that_came_back_first_keeps_its_lease,

@@ -23,7 +23,10 @@ pub(crate) async fn a_purge_deletes_what_a_dry_run_has_counted<S: Subject>() {
     assert_eq!(counted["counts"][0]["expired"], 3, "{counted}");
     assert_eq!((count(&subject, 1).await, audited(&subject).await), (4, 0));
     let purged = signed(&subject, &["purge", "--json"]).await.done().json();
-    assert_eq!(purged, json!({ "deleted": 3, "unknown": 0 }));
+    assert_eq!(
+        purged,
+        json!({ "deleted": 3, "unknown": 0, "archived": 0, "retired": 0 })
+    );
     assert_eq!((count(&subject, 1).await, count(&subject, 4).await), (1, 1));
     assert_eq!(audited(&subject).await, 1);
     let sql = format!(
@@ -35,7 +38,10 @@ pub(crate) async fn a_purge_deletes_what_a_dry_run_has_counted<S: Subject>() {
     let none = signed(&subject, &["purge", "--json", "--unknown-older-than", "3h"]).await;
     assert_eq!(none.done().json()["deleted"], 0);
     let purged = signed(&subject, &["purge", "--json", "--unknown-older-than", "1h"]).await;
-    assert_eq!(purged.done().json(), json!({ "deleted": 1, "unknown": 1 }));
+    assert_eq!(
+        purged.done().json(),
+        json!({ "deleted": 1, "unknown": 1, "archived": 0, "retired": 0 })
+    );
 }
 
 const FORGET: [&str; 3] = ["forget", "--scope", "customer-42"];

@@ -72,10 +72,17 @@ pub(crate) async fn complete<S: Subject>(
 
 /// Records a result in a transaction, as an atomic handler does.
 pub(crate) async fn completed<S: Subject>(subject: &S, name: &str) {
+    completed_in(subject, name, "customer-42").await;
+}
+
+/// Records a result in another scope.
+pub(crate) async fn completed_in<S: Subject>(subject: &S, name: &str, scope: &str) {
+    let scope = Scope::new(scope).expect("a scope");
     let mut tx = subject.pool().begin().await.expect("a transaction");
     let store = store();
     let mut bound = store.in_transaction(&mut *tx).expect("a transaction");
-    let claim = match bound.begin(&key(name), "pay", &request()).await {
+    let key = key(name).scoped(scope);
+    let claim = match bound.begin(&key, "pay", &request()).await {
         Ok(Outcome::Fresh(claim)) => claim,
         other => panic!("not fresh: {other:?}"),
     };

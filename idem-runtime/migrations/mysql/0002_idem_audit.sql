@@ -10,7 +10,7 @@ CREATE TABLE idem_audit (
     -- Who: the name that the operator gave, and the account of the session.
     actor      VARBINARY(1020) NOT NULL,
     account    VARBINARY(1020),
-    -- What: resolve, release, purge, forget; of events requeue, resume, drop (`scope` is then their topic).
+    -- What: resolve, release, purge, forget, hold, lift; of events requeue, resume, drop (`scope` is then their topic).
     action     VARBINARY(64)   NOT NULL,
     on_table   VARBINARY(127)  NOT NULL,
     namespace  VARBINARY(64),

@@ -9,7 +9,7 @@ CREATE TABLE idem_audit (
     -- Who: the name that the operator gave, and the account of the session.
     actor      varchar(255) COLLATE "C" NOT NULL,
     account    varchar(255) COLLATE "C",
-    -- What: resolve, release, purge, forget; of events requeue, resume, drop (`scope` is then their topic).
+    -- What: resolve, release, purge, forget, hold, lift; of events requeue, resume, drop (`scope` is then their topic).
     action     varchar(64)  COLLATE "C" NOT NULL,
     on_table   varchar(127) COLLATE "C" NOT NULL,
     namespace  varchar(64)  COLLATE "C",

@@ -9,7 +9,7 @@ CREATE TABLE idem_audit (
     -- Who: the name that the operator gave, and the account of the session, which SQLite does not have.
     actor      TEXT    NOT NULL CHECK (length(actor) BETWEEN 1 AND 255),
     account    TEXT,
-    -- What: resolve, release, purge, forget; of events requeue, resume, drop (`scope` is then their topic).
+    -- What: resolve, release, purge, forget, hold, lift; of events requeue, resume, drop (`scope` is then their topic).
     action     TEXT    NOT NULL CHECK (length(action) BETWEEN 1 AND 64),
     on_table   TEXT    NOT NULL CHECK (length(on_table) BETWEEN 1 AND 127),
     namespace  TEXT    CHECK (length(namespace) <= 64),

@@ -56,6 +56,14 @@ pub(crate) struct DecideInput<'a> {
     pub(crate) lease_holder: Option<LeaseHolder>,
 }
 
+impl DecideInput<'_> {
+    /// Returns the same request, for a record that does not expire.
+    pub(crate) fn without_expiry(mut self) -> Self {
+        self.expiry = Expiry::Replay;
+        self
+    }
+}
+
 impl fmt::Debug for DecideInput<'_> {
     /// Prints no request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

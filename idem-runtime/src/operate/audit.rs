@@ -17,8 +17,8 @@ const REASON_MAX: usize = 4_000;
 /// Who makes a change, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    actor: String,
-    reason: String,
+    pub(super) actor: String,
+    pub(super) reason: String,
 }
 
 impl Author {
@@ -43,7 +43,7 @@ impl Author {
 /// What was changed: the names of a row of the audit table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AuditedChange<'a> {
-    /// The verb: `resolve`, `release`, `purge`, `forget`; of events `requeue`, `resume`, `drop`.
+    /// The verb: `resolve`, `release`, `purge`, `forget`, `hold`, `lift`; of events `requeue`, `resume`, `drop`.
     pub action: &'a str,
     /// The table that was changed.
     pub on_table: &'a str,
@@ -75,7 +75,7 @@ pub fn audit_table_of(table: &str) -> String {
 ///
 /// # Errors
 /// - [`OperateError::AuditTable`] if the table cannot take it.
-/// - Any error of the database.
+/// - [`OperateError::Library`]: its variant lists what the database may refuse.
 pub async fn audit<S: OperateSession>(
     conn: &mut S,
     author: &Author,

@@ -56,6 +56,28 @@ pub enum OperateError {
         /// The number of others: claims without a record, statuses of a newer build.
         other: u64,
     },
+    /// The scope is under a legal hold.
+    #[error(
+        "the scope is under a legal hold (`idem hold list` says whose and why); nothing was changed"
+    )]
+    Held,
+    /// There is a hold on the scope already.
+    #[error("the scope is under a legal hold already; nothing was changed")]
+    AlreadyHeld,
+    /// There is no hold on the scope.
+    #[error("the scope is under no legal hold; nothing was changed")]
+    NotHeld,
+    /// There is no table of holds, or the table of records does not know of it.
+    #[error(
+        "there is no table `{table}`, or `{records}` does not know of it; nothing was changed: run its migration, \
+         `idem schema print --only hold`"
+    )]
+    HoldTable {
+        /// The table of the holds.
+        table: String,
+        /// The table of the records.
+        records: String,
+    },
     /// A text is not JSON.
     #[error(
         "the {what} is not JSON: {reason}, at line {line}, column {column}; nothing was changed"
@@ -90,7 +112,24 @@ pub enum OperateError {
         /// The limit, in characters.
         limit: usize,
     },
-    /// The library's own error, of the database for example.
+    /// A purge failed after some of its transactions were committed.
+    #[error("records deleted before: {rows}, with their rows of the audit table; then: {}", without_promise(.cause))]
+    Partly {
+        /// How many rows were deleted before.
+        rows: u64,
+        /// Why the next transaction failed.
+        #[source]
+        cause: Box<OperateError>,
+    },
+    /// The library's own error. What may come of an operator's call:
+    /// - [`Error::Schema`] if a table does not exist or lacks a column;
+    /// - [`Error::PermissionDenied`] for a missing right; on MySQL and MariaDB, [`Error::Database`] with its code;
+    /// - [`Error::Unavailable`] if the server cannot be reached, [`Error::ReadOnly`] if it is a standby;
+    /// - [`Error::Busy`] if a lock was not free in time;
+    /// - [`Error::UnknownState`] if a row was written by a newer build;
+    /// - [`Error::CommitUnknown`] if the answer to the COMMIT of a change was lost: look again;
+    /// - [`Error::AlreadyInTransaction`] if the pool's connections are left inside transactions;
+    /// - [`Error::Database`] for what the server says besides.
     #[error(transparent)]
     Library(#[from] Error),
 }
@@ -101,7 +140,26 @@ impl From<Invalid> for OperateError {
     }
 }
 
+/// The text of an error without the promise that nothing was changed, which holds for its transaction alone.
+fn without_promise(cause: &OperateError) -> String {
+    let text = cause.to_string();
+    let text = text.replace(
+        "; nothing was changed",
+        "; this transaction was rolled back",
+    );
+    text.replace("nothing was written", "this transaction was rolled back")
+}
+
 impl OperateError {
+    /// Returns this error, of a transaction that came after others which have deleted rows.
+    pub(super) fn after(self, rows: u64) -> Self {
+        if rows == 0 {
+            return self;
+        }
+        let cause = Box::new(self);
+        Self::Partly { rows, cause }
+    }
+
     /// Describes an error of `serde_json` without quoting the text.
     pub(super) fn not_json(what: &'static str, error: &serde_json::Error) -> Self {
         use serde_json::error::Category;

@@ -6,6 +6,7 @@ use super::audit::{AuditedChange, Author, audit};
 use super::error::OperateError;
 use super::operator::{Operator, end};
 use super::status::StoredStatus;
+use crate::stores::Session as _;
 use crate::stores::operate::{OperateBackend, OperateSession};
 use crate::values::key::Scope;
 
@@ -49,7 +50,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Counts the records of a scope. Reads all of the table.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn count_scope(&self, scope: &Scope) -> Result<Forgotten, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.count_scope_on(&mut pooled.conn, scope).await;
@@ -61,12 +62,14 @@ impl<DB: OperateBackend> Operator<DB> {
     /// again.** Refuses if one is in progress or of unknown outcome.
     ///
     /// A call that is running in a transaction of its own has no record yet: it is not disturbed, and leaves its record.
-    /// The outbox and the audit table keep what they have of the scope.
+    /// The outbox, the audit table and the archive keep what they have of the scope.
     ///
     /// # Errors
+    /// - [`OperateError::Held`] if the scope is under a legal hold.
     /// - [`OperateError::NotFinal`] if the scope has a record in progress or of unknown outcome.
     /// - [`OperateError::Name`] for the scope of all callers, which is no tenant.
-    /// - [`OperateError::AuditTable`]; any error of the database.
+    /// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn forget(&self, scope: &Scope, author: &Author) -> Result<Forgotten, OperateError> {
         if scope.is_global() {
             return Err(OperateError::Name {
@@ -116,6 +119,9 @@ impl<DB: OperateBackend> Operator<DB> {
     ) -> Result<Forgotten, OperateError> {
         let mut tx = conn.open_to_change().await?;
         let done = async {
+            if tx.is_held(&self.table, scope).await? {
+                return Err(OperateError::Held);
+            }
             self.count_scope_on(&mut tx, scope).await?.refusal()?;
             let mut records = 0;
             for statement in self.deletions(&mut tx, scope).await? {

@@ -117,7 +117,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Returns records. Leases come first, the oldest lapse before the others; then the records that are kept longest.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn list(&self, filter: &Filter) -> Result<Vec<RecordSummary>, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.list_on(&mut pooled.conn, filter).await;

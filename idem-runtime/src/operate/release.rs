@@ -33,7 +33,8 @@ impl<DB: OperateBackend> Operator<DB> {
     /// - [`OperateError::Live`] if the lease has not lapsed.
     /// - [`OperateError::WrongStatus`] if the record is of another status.
     /// - [`OperateError::Changed`] if the record has changed since it was read: its attempt came back in the meantime.
-    /// - [`OperateError::AuditTable`]; any error of the database.
+    /// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn release(
         &self,
         record: &RecordSummary,

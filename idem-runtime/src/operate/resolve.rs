@@ -106,7 +106,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// - [`OperateError::Changed`] if the record has changed since it was read: resolved by somebody else, or completed by
     ///   its attempt.
     /// - [`OperateError::NotJson`], [`OperateError::TooLarge`], [`OperateError::AuditTable`].
-    /// - Any error of the database. After [`Error::CommitUnknown`](crate::Error::CommitUnknown) look at the record again.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse. After [`Error::CommitUnknown`](crate::Error::CommitUnknown) look at the record again.
     pub async fn resolve(
         &self,
         record: &RecordSummary,

@@ -40,7 +40,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Returns a record with its payloads; `None` if the key has none.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn show(&self, key: &RecordKey) -> Result<Option<RecordDetail>, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.show_on(&mut pooled.conn, key).await;

@@ -14,7 +14,7 @@ use crate::values::record::Timestamp;
 /// in it must be spelled by [`Dialect`](super::Dialect).
 ///
 /// # Errors
-/// Any error of the database.
+/// [`OperateError::Library`]: its variant lists what the database may refuse.
 pub async fn cells<DB: OperateBackend>(
     pool: &Pool<DB>,
     statement: String,
@@ -35,7 +35,8 @@ pub async fn cells<DB: OperateBackend>(
 /// same transaction, whose detail has the numbers of rows. Returns these numbers. If no row is changed, nothing is written.
 ///
 /// # Errors
-/// [`OperateError::AuditTable`]; any error of the database.
+/// - [`OperateError::AuditTable`] if the audit table cannot take the row.
+/// - [`OperateError::Library`]: its variant lists what the database may refuse.
 pub async fn audited<DB: OperateBackend>(
     pool: &Pool<DB>,
     statements: impl FnOnce(Timestamp) -> Vec<String> + Send,

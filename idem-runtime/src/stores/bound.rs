@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::claim::{ClaimRequest, Found};
+use super::hold::decide_held;
 use super::session::{BodyWrites, ClaimOf, NewRecord, Purgeable, RequestOf, Session, Written};
 use super::typed::Store;
-use crate::decision::{DecideInput, Decision, Outcome, TypedMismatch, decide, unknown};
+use crate::decision::{DecideInput, Decision, Outcome, TypedMismatch, unknown};
 use crate::values::error::{Error, Field, Mismatch};
 use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
@@ -126,7 +127,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             lookup,
             claim: held,
         } = self.conn.claim(&claim_request).await?;
-        match decide(lookup, input) {
+        match decide_held(self.conn, &held.request, lookup, input).await? {
             Decision::Run {
                 replaces, attempt, ..
             } => {

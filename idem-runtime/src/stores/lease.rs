@@ -13,6 +13,7 @@ use sqlx::Transaction;
 
 use super::backend::Backend;
 use super::claim::Found;
+use super::hold::decide_held;
 use super::session::{CommitError, FoundBy, NewRecord, RequestOf, Session};
 use crate::decision::{Change, DecideInput, Decision, KeyBefore, LeaseHolder, Lookup, decide};
 use crate::values::error::Error;
@@ -111,7 +112,8 @@ pub(super) async fn decided<S: LeaseStatements>(
     let Found { lookup, claim } = found;
     let request = &claim.request;
     let found_record = lookup.record.is_some();
-    let (leased, written) = match lease_request.plan(lookup) {
+    let decision = decide_held(conn, request, lookup, lease_request.input).await?;
+    let (leased, written) = match lease_request.plan_of(decision) {
         Plan::Answer(leased) => return Ok((leased, false)),
         Plan::Lapse(record) => {
             let write = Write::own(Change::Lapse, record.attempt_id, 0);
@@ -199,7 +201,11 @@ impl<'a> LeaseRequest<'a> {
 
     /// Returns the write that a look-up leads to.
     pub(crate) fn plan(&self, lookup: Lookup) -> Plan<'a> {
-        match decide(lookup, self.input) {
+        self.plan_of(decide(lookup, self.input))
+    }
+
+    fn plan_of(&self, decision: Decision) -> Plan<'a> {
+        match decision {
             Decision::Run {
                 replaces,
                 attempt,

@@ -3,7 +3,7 @@
 //! A dialect supplies the form of values and times ([`LeaseDialect`], [`LeaseValues`]); the columns, the
 //! assignments and the conditions are here.
 
-use super::session::Purgeable;
+pub(super) use super::session::purgeable;
 use crate::decision::Change;
 use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::policy::OnLapse;
@@ -206,18 +206,6 @@ pub(super) fn reclaimable_of(row: &str, now: &str) -> String {
     format!(
         "({row}status = {released} OR ({row}status IN ({completed}, {failed}) AND {row}expires_at <= {now}))"
     )
-}
-
-/// Returns the statuses, the column of times and the age of the records that a purge deletes, as text.
-pub(super) fn purgeable(purgeable: Purgeable) -> (String, &'static str, i64) {
-    match purgeable {
-        Purgeable::Expired => {
-            let statuses = [Status::Completed, Status::Failed, Status::Released];
-            let codes = statuses.map(|status| status.code().to_string());
-            (codes.join(", "), "expires_at", 0)
-        }
-        Purgeable::Unknown(ago) => (Status::Unknown.code().to_string(), "locked_until", ago),
-    }
 }
 
 /// Returns the condition on an outcome that somebody must settle: it is unknown, or nobody has yet seen that its

@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 mod fast_check;
 #[cfg(feature = "test-switches")]
 pub mod fast_check;
+pub(crate) mod hold;
 pub(crate) mod lease;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod lease_sql;
@@ -56,6 +57,8 @@ pub use self::reconcile::Unknown;
 pub use self::session::Migrate;
 #[cfg(feature = "metrics")]
 pub(crate) use self::session::TableSample;
+#[cfg(feature = "operate")]
+pub(crate) use self::session::purgeable;
 pub use self::session::{AsSession, Session};
 pub(crate) use self::session::{
     BodyWrites, ClaimOf, CommitError, FoundBy, NewRecord, Purgeable, Written,

@@ -52,6 +52,29 @@ pub trait OperateSession: LeaseSession + LeaseStatements + Connection {
         &mut self,
     ) -> impl Future<Output = Result<Transaction<'_, <Self as Connection>::Database>, Error>> + Send;
 
+    /// Begins the transaction of a purge's batch: as [`open_to_change`](Self::open_to_change), and it locks no gap.
+    #[doc(hidden)]
+    fn open_to_purge(
+        &mut self,
+    ) -> impl Future<Output = Result<Transaction<'_, <Self as Connection>::Database>, Error>> + Send
+    {
+        self.open_to_change()
+    }
+
+    /// Asks for the lead of a table's purge. Returns `false` if another node has it.
+    #[doc(hidden)]
+    fn lead(&mut self, table: &str) -> impl Future<Output = Result<bool, Error>> + Send {
+        let _ = table;
+        async { Ok(true) }
+    }
+
+    /// Gives the lead up, if it outlives the transaction.
+    #[doc(hidden)]
+    fn give_up_lead(&mut self, table: &str) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = table;
+        async { Ok(()) }
+    }
+
     /// Sends a statement on `table`, and returns its rows.
     fn cells(
         &mut self,
@@ -125,6 +148,14 @@ pub struct Dialect {
     pub(crate) bytes_cell: &'static str,
     pub(crate) id_cell: &'static str,
     pub(crate) time_cell: &'static str,
+    /// The SHA-256 of bytes, if the database can compute it.
+    pub(crate) sha256: Option<&'static str>,
+    /// What a locking read ends with that leaves out the rows that others have locked; empty if one lock is on all of them.
+    pub(crate) skip_locked: &'static str,
+    /// Whether a lock of its own keeps the legal holds from those who read them.
+    pub(crate) locks_holds: bool,
+    /// Bytes made of hexadecimal digits.
+    pub(crate) bytes_literal: &'static str,
     /// The length of bytes.
     pub(crate) length: &'static str,
     /// The microseconds of a difference of two times.
@@ -180,6 +211,11 @@ impl Dialect {
         fill(self.length, expression)
     }
 
+    /// Returns the SHA-256 of an expression of bytes, if the database can compute it.
+    pub(crate) fn sha256(&self, expression: &str) -> Option<String> {
+        self.sha256.map(|sha256| fill(sha256, expression))
+    }
+
     /// Returns the microseconds of a difference of two times.
     pub(crate) fn span(&self, expression: &str) -> String {
         fill(self.span, expression)
@@ -188,6 +224,11 @@ impl Dialect {
     /// Returns a text as an expression.
     pub fn text(&self, text: &str) -> String {
         fill(self.text_literal, &hex::lower(text.as_bytes()))
+    }
+
+    /// Returns bytes as an expression.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> String {
+        fill(self.bytes_literal, &hex::lower(bytes))
     }
 
     /// Returns a time as an expression.

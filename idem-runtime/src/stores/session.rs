@@ -9,6 +9,7 @@ use std::future::Future;
 use super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::fingerprint::Fingerprint;
+use crate::values::key::Scope;
 use crate::values::record::{AttemptId, Status};
 
 /// The record to write.
@@ -53,6 +54,18 @@ pub enum Purgeable {
     Expired,
     /// Those of unknown outcome, this many microseconds after the end of their lease.
     Unknown(i64),
+}
+
+/// Returns the statuses, the column of times and the age of the records that a purge deletes, as text.
+pub(crate) fn purgeable(purgeable: Purgeable) -> (String, &'static str, i64) {
+    match purgeable {
+        Purgeable::Expired => {
+            let statuses = [Status::Completed, Status::Failed, Status::Released];
+            let codes = statuses.map(|status| status.code().to_string());
+            (codes.join(", "), "expires_at", 0)
+        }
+        Purgeable::Unknown(ago) => (Status::Unknown.code().to_string(), "locked_until", ago),
+    }
 }
 
 /// What a look at the whole table shows, by ranges of its indexes on times.
@@ -202,7 +215,22 @@ pub trait Session: sealed::Sealed + Send {
         async { Ok(()) }
     }
 
-    /// Deletes up to `limit` purgeable records of every namespace, and returns the number deleted.
+    /// Returns whether there is a table of legal holds beside a table of records.
+    fn has_holds(&mut self, table: &str) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Locks the legal holds of a table of records until the transaction ends, so that none is placed meanwhile. Returns
+    /// `false` if there is no table of holds.
+    fn lock_holds(&mut self, table: &str) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Locks the legal holds, and returns whether there is one on a scope.
+    fn is_held(
+        &mut self,
+        table: &str,
+        scope: &Scope,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Deletes up to `limit` purgeable records of every namespace, and returns the number deleted. Leaves those on whose
+    /// scope there is a legal hold.
     fn purge(
         &mut self,
         table: &str,

@@ -10,6 +10,10 @@ pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 /// The longest retention: 3,650 days.
 pub const MAX_RETENTION: Duration = Duration::from_hours(3_650 * 24);
 
+/// The longest time that rows of an archive are kept: 36,500 days.
+#[cfg(feature = "operate")]
+pub(crate) const MAX_ARCHIVE_RETENTION: Duration = Duration::from_hours(36_500 * 24);
+
 /// How long a duplicate waits for the running attempt if `on_conflict = "wait"` gives no time: 2
 /// seconds.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);

@@ -1,5 +1,9 @@
 //! Background work beside the calls.
 
+#[cfg(feature = "operate")]
+pub(crate) mod archive;
+#[cfg(feature = "operate")]
+mod archiving;
 pub mod purge;
 #[cfg(feature = "metrics")]
 pub(crate) mod sampler;

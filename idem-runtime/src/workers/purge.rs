@@ -5,6 +5,12 @@
 //! batches. Leases are never deleted. Unknown outcomes are deleted only if
 //! [`PurgeWorker::unknown_retention`] is set.
 //!
+//! **Legal holds**: where the migration of holds has run, records of a scope under a hold are left, and a hold that is
+//! placed waits for the batch that is running.
+//!
+//! **The archive** (feature `operate`): with [`PurgeWorker::archive`] or [`PurgeWorker::archive_with`] each batch is handed
+//! over in the transaction that deletes it.
+//!
 //! **On one node at a time**: a batch starts by trying to get a lock, and a node that does not get
 //! it ends its sweep. On PostgreSQL this is an advisory lock of the transaction, which also works
 //! behind a transaction-mode pooler. On SQLite it is the write lock of the database. On MySQL and
@@ -18,6 +24,10 @@ use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 
+#[cfg(feature = "operate")]
+pub use super::archive::{ARCHIVE_TABLE, Archive, PurgedRecord, archive_table_of};
+#[cfg(feature = "operate")]
+use super::archive::{Archiver, Batch, Retirer};
 use super::unless;
 use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::telemetry::TARGET;
@@ -47,6 +57,8 @@ pub struct Purged {
     pub unknown: u64,
     /// The number of batches that deleted at least one record.
     pub batches: u64,
+    /// The number of rows of the archive that were deleted past the archive's own retention.
+    pub retired: u64,
     /// Whether the sweep ended because another node holds the lock. On SQLite: because other
     /// connections held the write lock for longer than the driver's busy timeout.
     pub skipped: bool,
@@ -70,13 +82,17 @@ pub struct Purged {
 /// # }
 /// ```
 pub struct PurgeWorker<DB: Backend> {
-    pool: Pool<DB>,
-    table: Cow<'static, str>,
+    pub(super) pool: Pool<DB>,
+    pub(super) table: Cow<'static, str>,
     interval: Duration,
-    batch: u32,
-    pause: Duration,
+    pub(super) batch: u32,
+    pub(super) pause: Duration,
     unknown_retention: Option<Duration>,
     report: Option<Box<Report>>,
+    #[cfg(feature = "operate")]
+    pub(super) archiver: Option<Box<Archiver<DB::Connection>>>,
+    #[cfg(feature = "operate")]
+    pub(super) retirer: Option<Box<Retirer<DB::Connection>>>,
 }
 
 type Report = dyn Fn(&Result<Purged, Error>) + Send + Sync;
@@ -92,6 +108,10 @@ impl<DB: Backend> PurgeWorker<DB> {
             pause: DEFAULT_PAUSE,
             unknown_retention: None,
             report: None,
+            #[cfg(feature = "operate")]
+            archiver: None,
+            #[cfg(feature = "operate")]
+            retirer: None,
         }
     }
 
@@ -203,17 +223,38 @@ impl<DB: Backend> PurgeWorker<DB> {
     /// right if the future is dropped.
     async fn sweep(&self, purged: &mut Purged) -> Result<(), Error> {
         self.delete(Purgeable::Expired, purged).await?;
-        let Some(retention) = self.unknown_retention else {
-            return Ok(());
-        };
-        let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
-        self.delete(Purgeable::Unknown(ago), purged).await
+        if let Some(retention) = self.unknown_retention {
+            let ago = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+            self.delete(Purgeable::Unknown(ago), purged).await?;
+        }
+        #[cfg(feature = "operate")]
+        self.retire(purged).await?;
+        Ok(())
+    }
+
+    /// Deletes one batch, and hands it over before if there is an archive.
+    async fn batch_on(
+        &self,
+        conn: &mut DB::Connection,
+        purgeable: Purgeable,
+    ) -> Result<Option<u64>, Error> {
+        #[cfg(feature = "operate")]
+        if let Some(archiver) = &self.archiver {
+            let (table, limit) = (&*self.table, self.batch);
+            let batch = Batch {
+                table,
+                purgeable,
+                limit,
+            };
+            return archiver(conn, batch).await;
+        }
+        DB::sweep(conn, &self.table, purgeable, self.batch).await
     }
 
     async fn delete(&self, purgeable: Purgeable, purged: &mut Purged) -> Result<(), Error> {
         loop {
             let mut pooled = PooledConn::from(&self.pool).await?;
-            let deleted = DB::sweep(&mut pooled.conn, &self.table, purgeable, self.batch).await;
+            let deleted = self.batch_on(&mut pooled.conn, purgeable).await;
             pooled.give_back(deleted.is_ok()).await;
             let Some(rows) = deleted? else {
                 purged.skipped = true;
@@ -256,13 +297,14 @@ impl<DB: Backend> PurgeWorker<DB> {
             rows,
             unknown,
             batches,
+            retired,
             skipped,
         } = purged;
         let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let table = &*self.table;
         match result {
             Ok(_) => tracing::info!(
-                target: TARGET, table, rows, unknown, batches, skipped, cancelled, elapsed_us, "purge"
+                target: TARGET, table, rows, unknown, batches, retired, skipped, cancelled, elapsed_us, "purge"
             ),
             Err(error) => tracing::warn!(
                 target: TARGET, table, rows, unknown, batches, elapsed_us, error = %error, "purge failed"

@@ -10,6 +10,12 @@ pub(crate) struct MariaDb {
     pool: MySqlPool,
 }
 
+impl MariaDb {
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+}
+
 impl Subject for MariaDb {
     type Db = sqlx::MySql;
 
@@ -31,6 +37,11 @@ impl Subject for MariaDb {
 
     fn url(&self) -> String {
         self.database.url()
+    }
+
+    async fn refuse_the_audit_of(&self, table: &str) {
+        let sql = format!("ALTER TABLE idem_audit ADD CHECK (on_table <> '{table}')");
+        self.run(&sql).await;
     }
 
     async fn run(&self, sql: &str) {

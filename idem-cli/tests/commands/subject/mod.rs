@@ -31,6 +31,9 @@ pub(crate) trait Subject: Sized {
     async fn run(&self, sql: &str);
     async fn number(&self, sql: &str) -> i64;
 
+    /// Makes the audit table refuse every change of this table.
+    async fn refuse_the_audit_of(&self, table: &str);
+
     /// Makes every lease end now.
     async fn lapse(&self) {
         let sql = format!(
@@ -56,7 +59,7 @@ pub(crate) trait Subject: Sized {
 }
 
 /// Returns the migrations as the program prints them.
-fn migrations(database: &str) -> String {
+pub(crate) fn migrations(database: &str) -> String {
     let printed = Command::new(env!("CARGO_BIN_EXE_idem"))
         .args(["schema", "print", "--database", database])
         .env_remove("DATABASE_URL")

@@ -39,6 +39,11 @@ impl Subject for Postgres {
         self.database.url()
     }
 
+    async fn refuse_the_audit_of(&self, table: &str) {
+        let sql = format!("ALTER TABLE idem_audit ADD CHECK (on_table <> '{table}') NOT VALID");
+        self.run(&sql).await;
+    }
+
     async fn run(&self, sql: &str) {
         let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         let done = self.pool.execute(statement).await;

@@ -34,6 +34,14 @@ impl Subject for Sqlite {
         self.file.url()
     }
 
+    async fn refuse_the_audit_of(&self, table: &str) {
+        let sql = format!(
+            "CREATE TRIGGER refused BEFORE INSERT ON idem_audit WHEN NEW.on_table = '{table}' \
+             BEGIN SELECT raise(ABORT, 'refused'); END"
+        );
+        self.run(&sql).await;
+    }
+
     async fn run(&self, sql: &str) {
         let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         let done = self.pool.execute(statement).await;

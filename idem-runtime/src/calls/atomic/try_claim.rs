@@ -11,6 +11,7 @@ use super::retry::{NotClaimed, Retries, Retry};
 use super::rollback::roll_back;
 use crate::calls::kit::request::Request;
 use crate::decision::{Decision, KeyBefore, decide};
+use crate::stores::hold::decide_held;
 use crate::stores::{
     Backend, ClaimOf, ClaimRequest, Found, FoundBy, NotOpened, PoolTraitsOf, Session,
 };
@@ -182,7 +183,20 @@ async fn decide_in_transaction<'u, DB: Backend>(
         lookup,
         claim: held,
     } = found;
-    let stopped = match decide(lookup, request.decide_input()) {
+    let decided = decide_held(
+        &mut *claim.tx,
+        &held.request,
+        lookup,
+        request.decide_input(),
+    );
+    let decision = match decided.await {
+        Ok(decision) => decision,
+        Err(error) => {
+            roll_back(claim.tx, claim.state).await;
+            return Err(retries.after_error::<DB>(error, claim.own, request));
+        }
+    };
+    let stopped = match decision {
         Decision::Run {
             replaces,
             attempt,

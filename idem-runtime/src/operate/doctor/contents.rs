@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Examination;
 use crate::operate::count::{Count, Stats};
 use crate::operate::error::OperateError;
+use crate::operate::hold::Hold;
 use crate::operate::operator::Operator;
 use crate::operate::statement::cells;
 use crate::operate::status::StoredStatus;
@@ -53,7 +54,7 @@ pub(super) fn contents(stats: &Stats) -> Vec<Finding> {
             "idem list --status claimed; check the effect, then idem release",
         ));
     }
-    let expired = sum(&|count| count.expired);
+    let expired = sum(&|count| count.expired.saturating_sub(count.held));
     if expired > EXPIRED {
         found.push(Finding::new(
             Severity::Warning,
@@ -65,6 +66,29 @@ pub(super) fn contents(stats: &Stats) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// Says how many legal holds there are, or that this account cannot read them and so deletes nothing.
+pub(super) fn held(holds: Result<Vec<Hold>, OperateError>) -> Option<Finding> {
+    match holds {
+        Err(OperateError::HoldTable { .. }) => None,
+        Ok(holds) if holds.is_empty() => None,
+        Ok(holds) => Some(Finding::new(
+            Severity::Note,
+            "holds",
+            format!(
+                "scopes under a legal hold: {}; their records outlive their retention",
+                holds.len()
+            ),
+            "idem hold list",
+        )),
+        Err(error) => Some(Finding::new(
+            Severity::Fault,
+            "holds",
+            format!("this account cannot read the legal holds, and its purges fail: {error}"),
+            "GRANT SELECT on idem_hold and SELECT, UPDATE on idem_hold_lock",
+        )),
+    }
 }
 
 impl<DB: OperateBackend> Operator<DB> {

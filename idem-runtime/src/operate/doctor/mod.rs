@@ -5,7 +5,7 @@ mod rights;
 
 use std::time::{Duration, SystemTime};
 
-use self::contents::contents;
+use self::contents::{contents, held};
 use self::rights::rights;
 use super::error::OperateError;
 use super::operator::Operator;
@@ -39,7 +39,8 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Examines the database, and returns what was found, the worst first. Reads all of the table, and changes nothing.
     ///
     /// # Errors
-    /// Any error of the database, if it answers nothing at all. What an account may not ask is left out.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse, if it
+    /// answers nothing at all. What an account may not ask is left out.
     pub async fn examine(&self, examination: &Examination) -> Result<Vec<Finding>, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.examine_on(&mut pooled.conn).await;
@@ -50,8 +51,11 @@ impl<DB: OperateBackend> Operator<DB> {
             let lacking = rights::<DB>(&mut pooled.conn, &self.table).await;
             pooled.give_back(lacking.is_ok()).await;
             found.extend(lacking?);
-            found.extend(contents(&self.stats().await?));
+            found.extend(contents(&self.stats_or_without_holds().await?));
             found.extend(self.retention(examination).await?);
+        }
+        if exists {
+            found.extend(held(self.holds().await));
         }
         if let Err(OperateError::AuditTable { table, found: why }) =
             schema::verify(&self.pool, &self.table).await

@@ -92,6 +92,18 @@ impl Session for Outrun {
         unreachable!("a lease is claimed otherwise")
     }
 
+    async fn has_holds(&mut self, _: &str) -> Result<bool, Error> {
+        unreachable!("nothing is deleted")
+    }
+
+    async fn lock_holds(&mut self, _: &str) -> Result<bool, Error> {
+        unreachable!("nothing is deleted")
+    }
+
+    async fn is_held(&mut self, _: &str, _: &Scope) -> Result<bool, Error> {
+        unreachable!("nothing is replaced")
+    }
+
     async fn purge(&mut self, _: &str, _: Purgeable, _: u32) -> Result<u64, Error> {
         unreachable!("nothing is purged")
     }

@@ -31,6 +31,7 @@ mod create;
 mod doctor;
 mod error;
 mod fused;
+mod hold;
 mod in_sync;
 mod inside;
 mod lease;
@@ -60,6 +61,7 @@ use self::row::Look;
 use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::Lock;
 use crate::values::error::{Error, SchemaFinding};
+use crate::values::key::Scope;
 use crate::values::policy::DEFAULT_RETRY_AFTER;
 
 impl Sealed for MySqlConnection {}
@@ -167,6 +169,18 @@ impl Session for MySqlConnection {
 
     async fn withdraw(&mut self, request: &MySqlClaimRequest) -> Result<(), Error> {
         withdraw(self, request).await.map(drop)
+    }
+
+    async fn has_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::exist(self, table).await
+    }
+
+    async fn lock_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::lock(self, table).await
+    }
+
+    async fn is_held(&mut self, table: &str, scope: &Scope) -> Result<bool, Error> {
+        hold::is_held(self, table, scope).await
     }
 
     async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {

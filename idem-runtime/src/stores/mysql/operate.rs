@@ -26,6 +26,27 @@ impl OperateSession for MySqlConnection {
         MySql::open_plain(self).await
     }
 
+    async fn open_to_purge(&mut self) -> Result<Transaction<'_, MySql>, Error> {
+        let isolation = rows(self, sql::purge::ISOLATION.to_owned()).await;
+        isolation.map_err(error::map_error)?;
+        MySql::open_plain(self).await
+    }
+
+    async fn lead(&mut self, table: &str) -> Result<bool, Error> {
+        let lead = rows(self, sql::purge::lead(table)).await;
+        let lead = lead.map_err(error::map_error)?;
+        let leads = lead
+            .first()
+            .map(|row| row.try_get::<Option<i64>, _>("lead"));
+        let leads = leads.transpose().map_err(error::map_error)?;
+        Ok(leads.flatten() == Some(1))
+    }
+
+    async fn give_up_lead(&mut self, table: &str) -> Result<(), Error> {
+        let done = rows(self, sql::purge::give_up_lead(table)).await;
+        done.map(drop).map_err(error::map_error)
+    }
+
     async fn cells(&mut self, statement: String, table: &str) -> Result<Vec<Cells>, Error> {
         let rows = rows(self, statement).await;
         let rows = rows.map_err(|error| error::table_error(error, table))?;

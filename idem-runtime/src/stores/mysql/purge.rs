@@ -1,12 +1,17 @@
 //! Deletes purgeable records in batches that are in no other transaction's way.
 
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+use sqlx::{Connection as _, Row as _};
 
+use super::super::hold::no_lock;
 use super::super::row;
 use super::super::session::Purgeable;
-use super::{clock, error, last, rows, sql};
+use super::{error, hold, last, message, rows, sql};
 use crate::values::error::Error;
+use crate::values::record::Timestamp;
+
+/// The server's time, and whether there is a table of holds.
+type Moment = (Timestamp, bool);
 
 /// Deletes one batch; skips locked rows, and does not touch leases.
 pub(super) async fn batch(
@@ -15,14 +20,21 @@ pub(super) async fn batch(
     purgeable: Purgeable,
     limit: u32,
 ) -> Result<u64, Error> {
-    let text = sql::purge(table, purgeable, limit, clock(conn).await?);
+    let shown = rows(conn, sql::purge::moment(table)).await;
+    let shown = shown.map_err(error::map_error)?;
+    let has_holds = match shown.first() {
+        Some(row) => hold::are_told_of(row)?,
+        None => false,
+    };
+    let moment = (row::timestamp(&last(shown)?, "now")?, has_holds);
+    let text = sql::purge::purge(table, purgeable, limit, moment);
     if !conn.is_in_transaction() {
-        match run(conn, table, sql::alone(&text)).await {
+        match run(conn, table, sql::alone(&text), moment).await {
             Err(Error::AlreadyInTransaction) => {}
             done => return done,
         }
     }
-    run(conn, table, text).await
+    run(conn, table, text, moment).await
 }
 
 /// Deletes one batch in its own transaction, if no other session of this server has the lead.
@@ -36,37 +48,47 @@ pub(super) async fn leading(
     purgeable: Purgeable,
     limit: u32,
 ) -> Result<Option<u64>, Error> {
-    let lead = rows(conn, sql::lead(table))
+    let lead = rows(conn, sql::purge::lead(table))
         .await
         .map_err(error::map_error)?;
-    let leads = match lead.first() {
-        Some(row) => row
-            .try_get::<Option<i64>, _>("lead")
-            .map_err(error::map_error)?
-            .unwrap_or(0),
-        None => 0,
+    let (leads, has_holds) = match lead.first() {
+        Some(row) => (
+            row.try_get::<Option<i64>, _>("lead")
+                .map_err(error::map_error)?
+                .unwrap_or(0),
+            hold::are_told_of(row)?,
+        ),
+        None => (0, false),
     };
     if leads != 1 {
         return Ok(None);
     }
-    let now = row::timestamp(&last(lead)?, "now")?;
-    let statements = sql::purge_alone(table, purgeable, limit, now);
-    let deleted = match run(conn, table, statements).await {
+    let moment = (row::timestamp(&last(lead)?, "now")?, has_holds);
+    let statements = sql::purge::purge_alone(table, purgeable, limit, moment);
+    let deleted = match run(conn, table, statements, moment).await {
         Ok(deleted) => Some(deleted),
         // Another node's batch was first.
         Err(Error::TransactionLost(_)) => None,
         Err(error) => return Err(error),
     };
-    rows(conn, sql::give_up_lead(table))
+    rows(conn, sql::purge::give_up_lead(table))
         .await
         .map_err(error::map_error)?;
     Ok(deleted)
 }
 
-async fn run(conn: &mut MySqlConnection, table: &str, text: String) -> Result<u64, Error> {
-    let done = conn
-        .execute(sqlx::raw_sql(AssertSqlSafe(text)))
+async fn run(
+    conn: &mut MySqlConnection,
+    table: &str,
+    text: String,
+    (_, has_holds): Moment,
+) -> Result<u64, Error> {
+    let (lock, deleted) = message::write(conn, text)
         .await
         .map_err(|error| error::table_error(error, table))?;
-    Ok(done.rows_affected())
+    // Then nothing was deleted.
+    if has_holds && lock.is_empty() {
+        return Err(no_lock());
+    }
+    Ok(deleted)
 }

@@ -14,6 +14,7 @@ mod create;
 mod doctor;
 mod error;
 mod fused;
+mod hold;
 mod in_sync;
 mod lease;
 mod lease_message;
@@ -40,6 +41,7 @@ use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed:
 use crate::decision::{Lock, Lookup};
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
+use crate::values::key::Scope;
 use crate::values::record::{AttemptId, CODEC_JSON};
 
 impl Sealed for PgConnection {}
@@ -191,6 +193,18 @@ impl Session for PgConnection {
         } else {
             Err(Error::TransactionEnded)
         }
+    }
+
+    async fn has_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::exist(self, table).await
+    }
+
+    async fn lock_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::lock(self, table).await
+    }
+
+    async fn is_held(&mut self, table: &str, scope: &Scope) -> Result<bool, Error> {
+        hold::is_held(self, table, scope).await
     }
 
     async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {

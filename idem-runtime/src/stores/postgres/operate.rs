@@ -3,7 +3,7 @@
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres, Row as _, Transaction};
 
-use super::{doctor, error, sql};
+use super::{doctor, error, purge, sql};
 use crate::stores::doctor::{Facts, Finding};
 use crate::stores::operate::{Cells, Dialect, OperateSession};
 use crate::values::error::Error;
@@ -27,6 +27,10 @@ impl OperateSession for PgConnection {
         self.begin_with(AssertSqlSafe(sql::begin_to_change()))
             .await
             .map_err(error::begin_error)
+    }
+
+    async fn lead(&mut self, table: &str) -> Result<bool, Error> {
+        purge::lead(self, table).await.map(|(leads, _)| leads)
     }
 
     async fn cells(&mut self, statement: String, table: &str) -> Result<Vec<Cells>, Error> {

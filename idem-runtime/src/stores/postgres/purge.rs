@@ -5,7 +5,7 @@ use sqlx::{Connection as _, Row as _};
 
 use super::super::session::Purgeable;
 use super::statement::Statement;
-use super::{error, sql};
+use super::{error, hold, sql};
 use crate::values::error::Error;
 
 /// Deletes one batch and returns the number of records.
@@ -15,14 +15,21 @@ pub(super) async fn batch(
     purgeable: Purgeable,
     limit: u32,
 ) -> Result<u64, Error> {
-    let (statement, ago) = sql::purge::batch(table, purgeable, conn.is_in_transaction());
-    let done = Statement::new(statement, false)
-        .bind(i64::from(limit))
-        .bind(ago)
-        .execute(conn)
+    if !hold::exist(conn, table).await? {
+        return delete(conn, table, purgeable, limit, false).await;
+    }
+    if conn.is_in_transaction() {
+        hold::lock_existing(conn, table).await?;
+        return delete(conn, table, purgeable, limit, true).await;
+    }
+    let mut tx = conn
+        .begin_with(sql::purge::BEGIN)
         .await
-        .map_err(|error| error::purge_error(error, table))?;
-    Ok(done.rows_affected())
+        .map_err(error::map_error)?;
+    hold::lock_existing(&mut tx, table).await?;
+    let deleted = delete(&mut tx, table, purgeable, limit, true).await?;
+    tx.commit().await.map_err(error::map_error)?;
+    Ok(deleted)
 }
 
 /// Deletes one batch in its own transaction, if no other node has the lead.
@@ -36,16 +43,42 @@ pub(super) async fn leading(
         .begin_with(sql::purge::BEGIN)
         .await
         .map_err(error::map_error)?;
-    let leads: bool = Statement::new(sql::purge::lead(table), false)
-        .fetch_one(&mut tx)
-        .await
-        .and_then(|row| row.try_get(0))
-        .map_err(|error| error::purge_error(error, table))?;
+    let (leads, has_holds) = lead(&mut tx, table).await?;
     let deleted = if leads {
-        Some(batch(&mut tx, table, purgeable, limit).await?)
+        if has_holds {
+            hold::lock_existing(&mut tx, table).await?;
+        }
+        Some(delete(&mut tx, table, purgeable, limit, has_holds).await?)
     } else {
         None
     };
     tx.commit().await.map_err(error::map_error)?;
     Ok(deleted)
+}
+
+/// Asks for the lead until the transaction ends, and whether there is a table of holds.
+pub(super) async fn lead(conn: &mut PgConnection, table: &str) -> Result<(bool, bool), Error> {
+    Statement::new(sql::purge::lead(table), false)
+        .fetch_one(conn)
+        .await
+        .and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .map_err(|error| error::purge_error(error, table))
+}
+
+async fn delete(
+    conn: &mut PgConnection,
+    table: &str,
+    purgeable: Purgeable,
+    limit: u32,
+    has_holds: bool,
+) -> Result<u64, Error> {
+    let is_in_transaction = conn.is_in_transaction();
+    let (statement, ago) = sql::purge::batch(table, purgeable, is_in_transaction, has_holds);
+    let done = Statement::new(statement, false)
+        .bind(i64::from(limit))
+        .bind(ago)
+        .execute(conn)
+        .await
+        .map_err(|error| error::purge_error(error, table))?;
+    Ok(done.rows_affected())
 }

@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnection;
 
 use super::super::session::TableSample;
 use super::statement::Statement;
-use super::{error, sql};
+use super::{error, hold, sql};
 use crate::values::error::Error;
 
 /// Looks by one statement. The time is in microseconds.
@@ -14,8 +14,11 @@ pub(super) async fn sample(
     table: &str,
     unknown_for: i64,
 ) -> Result<TableSample, Error> {
+    // What a hold keeps is not behind.
+    let has_holds = hold::exist(conn, table).await?;
     let read = async {
-        let statement = Statement::new(sql::sample::sample(table), false).bind(unknown_for);
+        let statement = Statement::new(sql::sample::sample(table, has_holds), false);
+        let statement = statement.bind(unknown_for);
         let row = statement.fetch_one(conn).await?;
         let unknown: i64 = row.try_get("unknown")?;
         Ok(TableSample {

@@ -24,6 +24,7 @@ mod doctor;
 mod durable;
 mod enter;
 mod error;
+mod hold;
 mod lease;
 mod messages;
 #[cfg(feature = "operate")]
@@ -53,6 +54,7 @@ use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed:
 use crate::decision::{Lock, Lookup};
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
 use crate::values::fingerprint::FINGERPRINT_VERSION;
+use crate::values::key::Scope;
 use crate::values::record::{AttemptId, CODEC_JSON};
 
 impl Sealed for SqliteConnection {}
@@ -129,8 +131,21 @@ impl Session for SqliteConnection {
         self.release_savepoint(&claim, BodyWrites::Keep).await
     }
 
+    async fn has_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::exist(self, table).await
+    }
+
+    async fn lock_holds(&mut self, table: &str) -> Result<bool, Error> {
+        hold::exist(self, table).await
+    }
+
+    async fn is_held(&mut self, table: &str, scope: &Scope) -> Result<bool, Error> {
+        hold::is_held(self, table, scope).await
+    }
+
     async fn purge(&mut self, table: &str, purgeable: Purgeable, limit: u32) -> Result<u64, Error> {
-        let done = sqlx::query(AssertSqlSafe(sql::purge(table, purgeable)))
+        let has_holds = hold::exist(self, table).await?;
+        let done = sqlx::query(AssertSqlSafe(sql::purge(table, purgeable, has_holds)))
             .bind(limit)
             .execute(&mut *self)
             .await;

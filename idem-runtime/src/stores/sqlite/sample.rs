@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 
 use super::super::session::TableSample;
-use super::{sql, wrong_or};
+use super::{hold, sql, wrong_or};
 use crate::values::error::Error;
 
 /// Looks by one statement. `unknown_for` is in microseconds.
@@ -13,7 +13,9 @@ pub(super) async fn sample(
     table: &str,
     unknown_for: i64,
 ) -> Result<TableSample, Error> {
-    let found = sqlx::query_as(AssertSqlSafe(sql::sample::sample(table)))
+    // What a hold keeps is not behind.
+    let has_holds = hold::exist(conn, table).await?;
+    let found = sqlx::query_as(AssertSqlSafe(sql::sample::sample(table, has_holds)))
         .bind(unknown_for)
         .fetch_one(&mut *conn)
         .await;

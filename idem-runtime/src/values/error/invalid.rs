@@ -74,6 +74,8 @@ pub enum Field {
     ChildLabel,
     /// How long a record is kept.
     Retention,
+    /// The name of who archives.
+    Actor,
     /// How long an attempt owns its key.
     Lease,
     /// A compared parameter of a handler, by its name.
@@ -95,6 +97,7 @@ impl fmt::Display for Field {
             Self::KeyPart(index) => write!(f, "key part {index}"),
             Self::ChildLabel => f.write_str("child label"),
             Self::Retention => f.write_str("retention"),
+            Self::Actor => f.write_str("name of who archives"),
             Self::Lease => f.write_str("lease"),
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),

@@ -54,6 +54,7 @@ impl Error {
             | Self::RecordNotWritten
             | Self::NotStorable { .. }
             | Self::TooLargeToRecord { .. }
+            | Self::Archive(_)
             | Self::Schema(_)
             | Self::LeaseInTransaction => ErrorKind::Misuse,
             Self::LeaseLost

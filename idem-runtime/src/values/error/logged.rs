@@ -61,6 +61,7 @@ impl Error {
             Self::NotStorable { .. } => "NotStorable",
             Self::TooLargeToRecord { .. } => "TooLargeToRecord",
             Self::UnknownState { .. } => "UnknownState",
+            Self::Archive(_) => "Archive",
             Self::Schema(_) => "Schema",
         }
     }

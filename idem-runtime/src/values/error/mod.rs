@@ -355,6 +355,15 @@ pub enum Error {
         value: i64,
     },
 
+    /// The archive of a purge has not taken a batch: the program's own function has returned this error, or the table has
+    /// taken fewer rows than it was sent. Nothing of the batch was deleted, and the next sweep begins with it.
+    ///
+    /// The text and the source are the program's own.
+    #[error(
+        "the archive has not taken a batch of the purge ({0}); nothing of the batch was deleted"
+    )]
+    Archive(#[source] Box<dyn std::error::Error + Send + Sync>),
+
     /// The record's table cannot arbitrate between competing attempts.
     #[error(transparent)]
     Schema(#[from] SchemaFault),

@@ -143,6 +143,7 @@ fn every_error() -> Vec<Error> {
             what: "status",
             value: 9,
         },
+        Error::Archive(text().into()),
         SchemaFault::ReadUncommitted.into(),
     ]
 }

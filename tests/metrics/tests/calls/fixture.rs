@@ -7,6 +7,8 @@ use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, PgPool, Pool, SqlitePool};
 
 pub(crate) trait Fixture: Sized {
     type Db: LeaseBackend;
+    /// The migration of legal holds, and a hold on the scope of every record.
+    const HOLD: &'static str;
 
     async fn open() -> Self;
     fn pool(&self) -> Pool<Self::Db>;
@@ -20,7 +22,7 @@ pub(crate) trait Fixture: Sized {
 macro_rules! on {
     (
         $fixture:ident { $database:ty, $pool:ty, $db:ty }
-        open: $open:expr, expire: $expire:literal, lapse: $lapse:literal $(,)?
+        open: $open:expr, expire: $expire:literal, lapse: $lapse:literal, holds: $holds:literal $(,)?
     ) => {
         pub(crate) struct $fixture {
             database: $database,
@@ -29,6 +31,17 @@ macro_rules! on {
 
         impl Fixture for $fixture {
             type Db = $db;
+
+            const HOLD: &'static str = concat!(
+                include_str!(concat!(
+                    "../../../../idem-runtime/migrations/",
+                    $holds,
+                    "/0004_idem_hold.sql"
+                )),
+                "INSERT INTO idem_hold (scope, at, actor, reason) VALUES ('', ",
+                $lapse,
+                ", 'ada', 'case 9')"
+            );
 
             async fn open() -> Self {
                 let database: $database = $open;
@@ -75,6 +88,7 @@ on! {
     open: idem_tests::postgres::Database::fresh().await,
     expire: "clock_timestamp() - interval '1 hour'",
     lapse: "clock_timestamp() - interval '1 hour'",
+    holds: "postgres",
 }
 
 on! {
@@ -82,6 +96,7 @@ on! {
     open: idem_tests::sqlite::Sqlite::fresh(Journal::Wal),
     expire: "(unixepoch() - 3600) * 1000000",
     lapse: "(unixepoch() - 3600) * 1000000",
+    holds: "sqlite",
 }
 
 on! {
@@ -89,4 +104,5 @@ on! {
     open: idem_tests::mysql::Database::fresh().await,
     expire: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 3600000000",
     lapse: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 3600000000",
+    holds: "mysql",
 }

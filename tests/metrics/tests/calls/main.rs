@@ -46,6 +46,7 @@ macro_rules! stamp {
                 table::{
                     a_sweep_counts_what_it_deleted,
                     a_sample_says_what_is_unknown_and_how_far_the_purge_is_behind,
+                    what_a_legal_hold_keeps_is_not_behind,
                     a_failed_sample_is_counted_and_the_gauges_stay,
                 }
                 recorder::{

@@ -106,6 +106,23 @@ pub(crate) async fn a_sample_says_what_is_unknown_and_how_far_the_purge_is_behin
     );
 }
 
+pub(crate) async fn what_a_legal_hold_keeps_is_not_behind<P: Fixture>() {
+    let (fixture, recorded) = (P::open().await, recorded());
+    let _guard = record(&recorded);
+    note(&fixture, "a").await;
+    fixture.expire().await;
+    fixture.run(P::HOLD).await;
+    let sampler = MetricsSampler::new(fixture.pool());
+    sampler.sample().await.expect("a sample");
+    recorded.expect("idempotency_purge_overdue_seconds", &[], 0);
+    sweep(&fixture).await;
+    recorded.expect("idempotency_purge_deleted_total", &[("kind", "expired")], 0);
+    fixture.run("DELETE FROM idem_hold").await;
+    sampler.sample().await.expect("a sample");
+    let behind = recorded.sum("idempotency_purge_overdue_seconds", &[]);
+    assert!(behind > 3_590.0, "{behind}");
+}
+
 pub(crate) async fn a_failed_sample_is_counted_and_the_gauges_stay<P: Fixture>() {
     let (fixture, recorded) = (P::open().await, recorded());
     let _guard = record(&recorded);

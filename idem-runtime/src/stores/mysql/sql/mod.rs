@@ -10,17 +10,18 @@
 #[cfg(feature = "operate")]
 pub(super) mod doctor;
 pub(super) mod fused;
+pub(super) mod hold;
 mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;
+pub(super) mod purge;
 pub(super) mod record;
 #[cfg(feature = "metrics")]
 pub(super) mod sample;
 pub(super) mod verify;
 
 pub(super) use self::lease::{count_unknown, extend, held, lapse, unknown, update, upsert};
-use super::super::lease_sql::purgeable;
-use super::super::session::{NewRecord, Purgeable};
+use super::super::session::NewRecord;
 use super::claim::MySqlClaimRequest;
 use crate::stores::fast_check;
 use crate::values::fingerprint::FINGERPRINT_VERSION;
@@ -276,48 +277,6 @@ fn at_once() -> &'static str {
 fn hash<'e>(record: &'e NewRecord<'_>) -> Option<&'e [u8]> {
     let fingerprint = record.fingerprint.as_ref();
     fingerprint.map(|hash| hash.as_bytes().as_slice())
-}
-
-/// Deletes one batch of purgeable records; does not touch leases, and skips locked rows. The join order is
-/// fixed: the other one would lock the whole table. A session's `sql_safe_updates` and `max_join_size` are
-/// meant for other statements.
-pub(super) fn purge(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
-    let (statuses, column, ago) = purgeable(of);
-    format!(
-        "/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */ \
-         DELETE /*+ SET_VAR(sql_safe_updates = 0) SET_VAR(sql_big_selects = 1) */ r FROM (SELECT namespace, scope, `key` FROM {table} \
-         WHERE status IN ({statuses}) AND {column} <= {now} - {ago} ORDER BY {column} LIMIT {limit} \
-         FOR UPDATE SKIP LOCKED) AS purgeable STRAIGHT_JOIN {table} AS r \
-         ON r.namespace = purgeable.namespace AND r.scope = purgeable.scope AND r.`key` = purgeable.`key`",
-        now = now.as_micros(),
-    )
-}
-
-/// Deletes a purge's batch in its own transaction. Under READ COMMITTED it locks only the deleted rows, and no
-/// gap between them.
-pub(super) fn purge_alone(table: &str, of: Purgeable, limit: u32, now: Timestamp) -> String {
-    format!(
-        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE; {}; \
-         COMMIT AND NO CHAIN NO RELEASE",
-        purge(table, of, limit, now)
-    )
-}
-
-/// Returns the name of the lock that is the lead of a table's purge. It has at most 64 characters, and includes
-/// the database.
-fn lead_name(table: &str) -> String {
-    format!("CONCAT('idem.', SHA1(CONCAT_WS('.', DATABASE(), '{table}')))")
-}
-
-/// Asks for the lead, and for the time.
-pub(super) fn lead(table: &str) -> String {
-    let name = lead_name(table);
-    format!("SELECT GET_LOCK({name}, 0) AS lead LIMIT 1; {}", clock())
-}
-
-/// Gives the lead up.
-pub(super) fn give_up_lead(table: &str) -> String {
-    format!("DO RELEASE_LOCK({})", lead_name(table))
 }
 
 /// Returns statements before and after a query for this number.

@@ -5,6 +5,7 @@
 #[cfg(feature = "operate")]
 pub(super) mod doctor;
 pub(super) mod fused;
+pub(super) mod hold;
 pub(super) mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "operate")]
 pub(super) mod doctor;
+pub(super) mod hold;
 pub(super) mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;
@@ -114,12 +115,17 @@ pub(super) fn write(table: &str, replaces: bool, alone: bool) -> String {
 }
 
 /// Deletes one batch of purgeable records, and does not touch leases.
-pub(super) fn purge(table: &str, of: Purgeable) -> String {
+pub(super) fn purge(table: &str, of: Purgeable, has_holds: bool) -> String {
     let (statuses, column, ago) = purgeable(of);
+    let is_free = if has_holds {
+        hold::is_free(table)
+    } else {
+        String::new()
+    };
     let table = full(table);
     format!(
         "DELETE FROM {table} WHERE (namespace, scope, key) IN (SELECT namespace, scope, key FROM {table} \
-         WHERE status IN ({statuses}) AND {column} <= {NOW} - {ago} ORDER BY {column} LIMIT ?1)"
+         WHERE status IN ({statuses}) AND {column} <= {NOW} - {ago}{is_free} ORDER BY {column} LIMIT ?1)"
     )
 }
 

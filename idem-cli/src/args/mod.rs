@@ -1,10 +1,14 @@
 //! The command line.
 
+mod removal;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub(crate) use self::removal::{Hold, Purge, Whose};
 
 /// Looks at idempotency records and outbox events, settles what is unknown, frees what is stuck.
 ///
@@ -99,6 +103,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         sign: Sign,
     },
+    /// Place, list and lift legal holds: what of a scope no purge and no forget deletes.
+    #[command(subcommand)]
+    Hold(Hold),
     /// Look after the events of the outbox.
     Outbox(Outbox),
     /// Say why a request is not the one that was recorded.
@@ -165,6 +172,10 @@ pub(crate) enum Table {
     Record,
     /// What operators have changed.
     Audit,
+    /// What purges have deleted.
+    Archive,
+    /// Legal holds.
+    Hold,
     /// The events to publish.
     Outbox,
     /// How far projections have come.
@@ -264,25 +275,6 @@ pub(crate) struct Kept {
     /// How long the record is kept from now on, such as 24h or 7d.
     #[arg(long, default_value = "24h", value_parser = humantime::parse_duration)]
     pub(crate) retention: Duration,
-}
-
-#[derive(Debug, Group)]
-pub(crate) struct Purge {
-    /// Count what would be deleted, and delete nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Delete unknown outcomes too whose lease ended longer ago than this: retries of them run the body.
-    #[arg(long, value_parser = humantime::parse_duration)]
-    pub(crate) unknown_older_than: Option<Duration>,
-    /// Why, for the audit table.
-    #[arg(long, required_unless_present = "dry_run")]
-    pub(crate) reason: Option<String>,
-    /// Who, for the audit table.
-    #[arg(long, env = "USER")]
-    pub(crate) by: Option<String>,
-    /// Do not ask.
-    #[arg(long)]
-    pub(crate) yes: bool,
 }
 
 /// The events of the outbox.

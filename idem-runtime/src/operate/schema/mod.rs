@@ -1,6 +1,9 @@
-//! The audit table: its migrations as text, and a check.
+//! The audit table, the archive and the legal holds: their migrations as text, and checks.
 //!
 //! The same text ships as files in `migrations/`. The library creates nothing by itself.
+
+pub mod archive;
+pub mod hold;
 
 use sqlx::Pool;
 
@@ -14,26 +17,26 @@ use crate::values::spec::is_table;
 /// Returns the migration of the audit table for PostgreSQL 14 and later.
 #[cfg(feature = "postgres")]
 pub fn postgres() -> &'static str {
-    include_str!("../../migrations/postgres/0002_idem_audit.sql")
+    include_str!("../../../migrations/postgres/0002_idem_audit.sql")
 }
 
 /// Returns the migration of the audit table for MySQL 8.0.16 and later and MariaDB 10.6 and later.
 #[cfg(feature = "mysql")]
 pub fn mysql() -> &'static str {
-    include_str!("../../migrations/mysql/0002_idem_audit.sql")
+    include_str!("../../../migrations/mysql/0002_idem_audit.sql")
 }
 
 /// Returns the migration of the audit table for SQLite 3.37 and later.
 #[cfg(feature = "sqlite")]
 pub fn sqlite() -> &'static str {
-    include_str!("../../migrations/sqlite/0002_idem_audit.sql")
+    include_str!("../../../migrations/sqlite/0002_idem_audit.sql")
 }
 
 /// Checks that the audit table which belongs to `table` can take a row of every change.
 ///
 /// # Errors
 /// - [`OperateError::AuditTable`] if it cannot.
-/// - Any error of the database.
+/// - [`OperateError::Library`]: its variant lists what the database may refuse.
 pub async fn verify<DB: OperateBackend>(pool: &Pool<DB>, table: &str) -> Result<(), OperateError> {
     let operator = Operator::new(pool.clone()).table(table)?;
     let mut pooled = operator.conn().await?;
@@ -54,7 +57,7 @@ async fn check<DB: OperateBackend>(
     Ok(())
 }
 
-/// Returns a migration for the audit table of another table of records: it is in the same schema.
+/// Returns one of these migrations for another table of records: they are in its schema.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -71,14 +74,23 @@ pub fn for_table(migration: &str, table: &str) -> Result<String, Invalid> {
     if !is_table(table) {
         return Err(Invalid::new(Field::Table, Reason::Identifier));
     }
+    let mut text = migration.replace("ALTER TABLE idem_record ", &format!("ALTER TABLE {table} "));
     let Some((schema, _)) = table.split_once('.') else {
-        return Ok(migration.to_owned());
+        return Ok(text);
     };
-    let text = migration.replace("TABLE idem_audit", &format!("TABLE {schema}.idem_audit"));
-    // SQLite names an index with its schema, and its table without it; the others the other way round.
-    Ok(if migration.contains("STRICT") {
-        text.replace("INDEX idem_audit", &format!("INDEX {schema}.idem_audit"))
-    } else {
-        text.replace("ON idem_audit ", &format!("ON {schema}.idem_audit "))
-    })
+    for name in ["idem_audit", "idem_archive", "idem_hold"] {
+        for word in ["TABLE", "INTO"] {
+            let (here, there) = (format!("{word} {name}"), format!("{word} {schema}.{name}"));
+            text = text.replace(&here, &there);
+        }
+        // SQLite names an index with its schema, and its table without it; the others the other way round.
+        let (word, end) = if migration.contains("STRICT") {
+            ("INDEX", "_")
+        } else {
+            ("ON", " ")
+        };
+        let here = format!("{word} {name}{end}");
+        text = text.replace(&here, &format!("{word} {schema}.{name}{end}"));
+    }
+    Ok(text)
 }
