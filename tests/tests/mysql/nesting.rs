@@ -24,7 +24,7 @@ async fn pay_within_pay(
 }
 
 /// Tries to pay under its own key on another connection, then pays.
-#[idempotent(namespace = "payments", operation = "pay", skip(pool))]
+#[idempotent(namespace = "payments", operation = "pay", skip(pool), allow(pool))]
 async fn pay_beside_pay(
     tx: &mut MySqlTransaction<'_>,
     key: &IdempotencyKey,

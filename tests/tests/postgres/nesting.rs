@@ -40,7 +40,7 @@ async fn pay_a_part_within_pay(
 }
 
 /// Tries to pay under its own key on another connection, then pays.
-#[idempotent(namespace = "payments", operation = "pay", skip(pool))]
+#[idempotent(namespace = "payments", operation = "pay", skip(pool), allow(pool))]
 async fn pay_beside_pay(
     tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
