@@ -47,6 +47,7 @@ pub(crate) enum Code {
     Marker = 33,
     Size = 34,
     Review = 35,
+    Version = 36,
 
     NotAnEnum = 41,
     ReplayedVariant = 42,
@@ -117,7 +118,7 @@ mod tests {
             Some(line.strip_prefix("//! | `IDEM")?.split_once('`')?.0)
                 .map(|number| format!("IDEM{number}"))
         });
-        assert_eq!(declared.len(), 47);
+        assert_eq!(declared.len(), 48);
         assert_eq!(declared, documented);
     }
 }

@@ -85,6 +85,7 @@
 //! | `IDEM033` | a marker is on a method, or its operation is not a literal |
 //! | `IDEM034` | a size is zero, too large or not a size |
 //! | `IDEM035` | a parameter cannot be handed to `authorize` or `on_replay` |
+//! | `IDEM036` | a version is zero, too large or not a version |
 //! | `IDEM041` | `derive(Failure)` is not on an enum |
 //! | `IDEM042` | there is not exactly one variant for replayed failures |
 //! | `IDEM043` | the variant for replayed failures holds something else |

@@ -40,7 +40,7 @@ pub use self::stores::fast_check;
 #[doc(hidden)]
 pub use self::stores::recent_keys;
 pub use self::stores::schema;
-pub use self::values::{error, fingerprint, key, policy, record};
+pub use self::values::{error, fingerprint, key, policy, record, version};
 pub use self::workers::purge;
 
 pub use self::calls::lease::Attempt;

@@ -2,6 +2,7 @@
 
 mod slot;
 pub(crate) mod value;
+mod versions;
 mod vocabulary;
 
 use proc_macro2::{Span, TokenStream};
@@ -10,6 +11,7 @@ use syn::{Expr, Ident, LitStr, Path};
 
 pub(crate) use self::slot::Slot;
 pub(crate) use self::value::{Argument, Fingerprint, KeyOption, Operation, bare};
+pub(crate) use self::versions::{Upcast, Versions};
 pub(crate) use self::vocabulary::Vocabulary;
 use crate::diagnostic::Faults;
 use crate::literal;
@@ -39,6 +41,10 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("failures", "failures = \"record\""),
         ("record_request", "record_request"),
         ("result_limit", "result_limit = \"64KiB\""),
+        ("result_version", "result_version = 2"),
+        ("upcast", "upcast = upcast_payment"),
+        ("write_version", "write_version = 1"),
+        ("downcast", "downcast = downcast_payment"),
         ("expiry", "expiry = \"strict\""),
         ("lease", "lease = \"5m\""),
         ("on_lapse", "on_lapse = \"retry\""),
@@ -68,6 +74,11 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("authorise", "authorize"),
         ("authorization", "authorize"),
         ("response_hook", "on_replay"),
+        ("version", "result_version"),
+        ("schema_version", "result_version"),
+        ("migrate", "upcast"),
+        ("upcaster", "upcast"),
+        ("downcaster", "downcast"),
     ],
 };
 
@@ -90,6 +101,7 @@ pub(crate) struct Options {
     pub(crate) record_request: Slot<bool>,
     /// In bytes.
     pub(crate) result_limit: Slot<u64>,
+    pub(crate) versions: Versions,
     /// `expiry`: whether an expired record counts as absent before it is purged.
     pub(crate) strict_expiry: Slot<bool>,
     pub(crate) lease: Slot<u64>,
@@ -141,6 +153,10 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .set(at, value::choice([("retry", false), ("record", true)])),
         "record_request" => options.record_request.set(at, value::flag),
         "result_limit" => options.result_limit.set(at, value::size(RESULT_LIMIT)),
+        "result_version" => options.versions.version.set(at, value::version),
+        "upcast" => options.versions.upcast.set(at, value::upcast),
+        "write_version" => options.versions.written.set(at, value::version),
+        "downcast" => options.versions.downcast.set(at, value::path),
         "expiry" => options
             .strict_expiry
             .set(at, value::choice([("replay", false), ("strict", true)])),

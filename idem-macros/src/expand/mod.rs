@@ -6,6 +6,7 @@
 pub(crate) mod describe;
 mod lease;
 mod review;
+pub(crate) mod versions;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -184,6 +185,9 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
     if options.records_failures.given_as(true).is_some() {
         let failures = assertion("failures", err);
         contract.extend(quote_spanned!(mixed=> .recording(#failures)));
+    }
+    if let Some(versions) = versions::described(&options.versions, p) {
+        contract.extend(quote_spanned!(mixed=> .versioned(#versions)));
     }
     contract
 }

@@ -6,6 +6,7 @@ use syn::{DeriveInput, Field, Fields, Ident, Type, Variant};
 use super::read::{Attributes, Words};
 use crate::diagnostic::{Code, Faults};
 use crate::types;
+use crate::validate::versions;
 
 /// An enum without faults.
 pub(super) struct FailurePlan<'i> {
@@ -57,6 +58,7 @@ pub(super) fn plan<'i>(
         }
     }
     classes(attributes, faults);
+    versions::check(&attributes.versions, faults);
     if !attributes.unsure {
         missing(input, plan.0.is_empty(), plan.2.is_none(), faults);
     }

@@ -7,12 +7,15 @@ use syn::{
 };
 
 use super::check::{FailurePlan, Permanent};
+use crate::args::Versions;
+use crate::expand::versions;
 use crate::model::same;
 use crate::signature::Ends;
 
 pub(super) fn implementation(
     input: &DeriveInput,
     plan: &FailurePlan<'_>,
+    versions: &Versions,
     runtime: &TokenStream,
 ) -> TokenStream {
     let mixed = Span::mixed_site();
@@ -74,11 +77,16 @@ pub(super) fn implementation(
             }
         }
     };
+    let versions = versions::described(versions, &p).map(|versions| {
+        quote_spanned! {mixed=>
+            const VERSIONS: #p::Option<#p::Versions<#p::StoredFailure>> = #p::Some(#versions);
+        }
+    });
     around(
         input,
         &generics,
         runtime,
-        &quote!(#to_failure #from_failure #comes_back_as),
+        &quote!(#versions #to_failure #from_failure #comes_back_as),
     )
 }
 

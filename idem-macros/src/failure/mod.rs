@@ -43,7 +43,7 @@ pub(crate) fn derive(tokens: TokenStream) -> TokenStream {
     let runtime = args::runtime(&attributes.runtime);
     let plan = check::plan(&input, &attributes, &mut faults);
     match (faults.into_tokens(), plan) {
-        (None, Some(plan)) => expand::implementation(&input, &plan, &runtime),
+        (None, Some(plan)) => expand::implementation(&input, &plan, &attributes.versions, &runtime),
         (errors, _) => {
             let instead = expand::fallback(&input, &runtime);
             quote!(#errors #instead)

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::{Attribute, DataEnum, DeriveInput, LitStr, Meta, Path, Variant};
 
-use crate::args::{Argument, Slot, Vocabulary, value};
+use crate::args::{Argument, Slot, Versions, Vocabulary, value};
 use crate::diagnostic::{Code, Faults, fault};
 use crate::literal;
 
@@ -14,9 +14,14 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("class", "class = \"declined\""),
         ("database", "database"),
         ("replayed", "replayed"),
+        ("version", "version = 2"),
+        ("upcast", "upcast = upcast_failure"),
+        ("write_version", "write_version = 1"),
+        ("downcast", "downcast = downcast_failure"),
         ("crate", "crate = path::to::idem_runtime"),
     ],
     synonyms: &[
+        ("result_version", "version"),
         ("tag", "class"),
         ("name", "class"),
         ("rename", "class"),
@@ -33,6 +38,8 @@ const VOCABULARY: Vocabulary = Vocabulary {
 pub(super) struct Attributes<'i> {
     /// `crate`, on the enum.
     pub(super) runtime: Slot<Path>,
+    /// `version`, `upcast`, `write_version` and `downcast`, on the enum.
+    pub(super) versions: Versions,
     pub(super) variants: Vec<Words<'i>>,
     /// Whether a word could not be read. A missing word may then be that one.
     pub(super) unsure: bool,
@@ -53,13 +60,18 @@ impl<'i> Attributes<'i> {
     pub(super) fn read(input: &'i DeriveInput, data: &'i DataEnum, faults: &mut Faults) -> Self {
         let mut this = Self {
             runtime: Slot::default(),
+            versions: Versions::default(),
             variants: Vec::new(),
             unsure: false,
         };
         for arguments in arguments(&input.attrs, faults, &mut this.unsure) {
-            let runtime = &mut this.runtime;
+            let (runtime, versions) = (&mut this.runtime, &mut this.versions);
             let sure = VOCABULARY.read(arguments, faults, |at, name| match name {
                 "crate" => runtime.set(at, value::path),
+                "version" => versions.version.set(at, value::version),
+                "upcast" => versions.upcast.set(at, value::upcast),
+                "write_version" => versions.written.set(at, value::version),
+                "downcast" => versions.downcast.set(at, value::path),
                 _ => Err(misplaced(at, "goes on a variant")),
             });
             this.unsure |= !sure;

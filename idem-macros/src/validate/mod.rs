@@ -8,6 +8,7 @@ mod pool;
 mod review;
 mod signature;
 mod web;
+pub(crate) mod versions;
 
 use syn::{Attribute, Expr, Ident, Type};
 
@@ -66,6 +67,7 @@ pub(crate) fn plan<'i>(
     }
     signature::check(item, model, options, faults);
     review::check(model, options, faults);
+    versions::check(&options.versions, faults);
     let key = key::find(item, model, options, faults);
     let (key, leaves) = match key {
         Some(key) => (Some(key.source), key.leaves),

@@ -27,7 +27,11 @@ pub use crate::values::operation::{DescribeOperation, LeasedOperation, Operation
 pub use crate::values::payload::failure::{
     Described, FailureField, described, field, listed, named, replayed, same_variant,
 };
+pub use crate::values::payload::versioned::{
+    Downcasted, OlderRead, OlderWrite, Upcasted, WriteOlder, older, step,
+};
 pub use crate::values::policy::{OnLapse, RecordFailures, RetryFailures};
+pub use crate::values::version::Versions;
 
 pub use crate::calls::lease::flow::{AttemptReceiver, LeasedCall, leased, run};
 pub use crate::calls::lease::request::LeasedRequest;

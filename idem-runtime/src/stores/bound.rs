@@ -15,7 +15,8 @@ use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, limits, text};
-use crate::values::payload::{PayloadKind, decode_request, encode, result_of, stored_failure};
+use crate::values::payload::versioned::decode_result;
+use crate::values::payload::{PayloadKind, decode_request, failure_bytes, result_bytes};
 use crate::values::policy::DEFAULT_RETRY_AFTER;
 use crate::values::record::{AttemptId, Record, Status, stored_request};
 
@@ -157,7 +158,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
                     attempt,
                 }))
             }
-            decision => answered(decision),
+            decision => answered(self.store, decision),
         }
     }
 
@@ -174,7 +175,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, recorded) = encode(
+        let (bytes, recorded) = self.store.results().encode(
             self.store.result_limit,
             PayloadKind::Result,
             &claim.operation,
@@ -194,7 +195,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         claim: StoreClaim<S>,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let (bytes, _) = encode(
+        let (bytes, _) = self.store.failures().encode(
             self.store.result_limit,
             PayloadKind::Failure,
             &claim.operation,
@@ -296,17 +297,22 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
 }
 
 /// Returns the outcome of a decision that runs nothing.
-pub(super) fn answered<C, Req, Res>(decision: Decision) -> Result<Outcome<C, Req, Res>, Error>
+pub(super) fn answered<C, Req, Res>(
+    store: &Store<Req, Res>,
+    decision: Decision,
+) -> Result<Outcome<C, Req, Res>, Error>
 where
     Req: DeserializeOwned,
     Res: DeserializeOwned,
 {
     match decision {
         Decision::Replay(record) => Ok(Outcome::PriorResult {
-            value: result_of(&record)?,
+            value: decode_result(store.versions, &record.operation, result_bytes(&record)?)?,
         }),
         Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
-            error: stored_failure(&record)?,
+            error: store
+                .failures()
+                .decode(&record.operation, failure_bytes(&record)?)?,
         }),
         Decision::Refuse(Error::InFlight { retry_after }) => Ok(Outcome::InFlight { retry_after }),
         Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),

@@ -20,7 +20,7 @@ use crate::decision::Change;
 use crate::values::error::Error;
 use crate::values::failure::StoredFailure;
 use crate::values::key::{IdempotencyKey, Scope};
-use crate::values::payload::{PayloadKind, decode_request, encode};
+use crate::values::payload::{PayloadKind, decode_request};
 use crate::values::record::{AttemptId, Record, Status, Timestamp};
 
 /// A key whose outcome is unknown, as it was read. It can be settled only if its record is still the same.
@@ -208,7 +208,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, _) = encode(
+        let (bytes, _) = self.store.results().encode(
             self.store.result_limit,
             PayloadKind::Result,
             unknown.operation(),
@@ -230,7 +230,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         unknown: &Unknown,
         failure: &StoredFailure,
     ) -> Result<(), Error> {
-        let (bytes, _) = encode(
+        let (bytes, _) = self.store.failures().encode(
             self.store.result_limit,
             PayloadKind::Failure,
             unknown.operation(),

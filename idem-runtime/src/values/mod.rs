@@ -12,3 +12,4 @@ pub mod policy;
 pub mod record;
 pub(crate) mod replay;
 pub(crate) mod spec;
+pub mod version;

@@ -6,9 +6,11 @@ use serde::de::DeserializeOwned;
 
 use crate::values::error::Error;
 use crate::values::failure::{Failure, StoredFailure};
+use crate::values::payload::versioned::Format;
 use crate::values::payload::{self, PayloadKind};
 use crate::values::record::Record;
 use crate::values::replay::Replayable;
+use crate::values::version::Versions;
 
 /// A result that can be recorded. Implemented for every type that is `Serialize`.
 #[diagnostic::on_unimplemented(
@@ -82,8 +84,7 @@ impl<T, E> HandlerResult for Result<T, E> {
 
 /// The functions of `T` and `E` that the library calls.
 pub struct Contract<T, E> {
-    write: Writes<T>,
-    read: Reads<T>,
+    format: Format<T>,
     lift: Lifts<E>,
     failures: Option<FailureCodec<E>>,
 }
@@ -109,6 +110,7 @@ pub struct FailureCodec<E> {
     to_failure: fn(&E) -> Option<StoredFailure>,
     from_failure: fn(StoredFailure) -> E,
     comes_back_as: fn(&E, &E) -> bool,
+    format: Format<StoredFailure>,
 }
 
 impl<E> Clone for FailureCodec<E> {
@@ -140,14 +142,14 @@ pub fn failures<E: Failure>() -> FailureCodec<E> {
         to_failure: E::to_failure,
         from_failure: E::from_failure,
         comes_back_as: E::comes_back_as,
+        format: Format::of(E::VERSIONS),
     }
 }
 
 /// Creates a contract that records no failures.
 pub fn contract<T, E>(write: Writes<T>, read: Reads<T>, lift: Lifts<E>) -> Contract<T, E> {
     Contract {
-        write,
-        read,
+        format: Format::new(read, write),
         lift,
         failures: None,
     }
@@ -158,6 +160,13 @@ impl<T, E> Contract<T, E> {
     #[must_use]
     pub fn recording(mut self, failures: FailureCodec<E>) -> Self {
         self.failures = Some(failures);
+        self
+    }
+
+    /// Reads and writes these versions of the result.
+    #[must_use]
+    pub fn versioned(mut self, versions: Versions<T>) -> Self {
+        self.format = self.format.versioned(Some(versions));
         self
     }
 
@@ -177,10 +186,8 @@ impl<T, E> Contract<T, E> {
         operation: &str,
         value: &T,
     ) -> Result<(Vec<u8>, T), Error> {
-        let bytes = (self.write)(value, operation)?;
-        payload::check_size(limit, PayloadKind::Result, operation, &bytes)?;
-        let back = payload::check_round_trip(operation, &bytes, self.read, self.write)?;
-        Ok((bytes, back))
+        self.format
+            .encode(limit, PayloadKind::Result, operation, value)
     }
 
     /// Encodes the failure of at most `limit` bytes for the record if the error is permanent, and checks that it is rebuilt
@@ -201,16 +208,23 @@ impl<T, E> Contract<T, E> {
 
     /// Decodes the recorded result.
     pub(crate) fn read(&self, record: &Record) -> Result<T, Error> {
-        (self.read)(&record.operation, payload::result_bytes(record)?)
+        self.format
+            .decode(&record.operation, payload::result_bytes(record)?)
     }
 
     /// Rebuilds the recorded failure as the handler's error. A handler that has stopped recording
     /// failures still replays earlier ones, as [`Error::RecordedFailure`].
     pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
-        let failure = payload::stored_failure(record)?;
         match self.failures {
-            Some(failures) => Ok((failures.from_failure)(failure)),
-            None => Err(Error::RecordedFailure(Box::new(failure))),
+            Some(failures) => {
+                let payload = payload::failure_bytes(record)?;
+                let failure = failures.format.decode(&record.operation, payload);
+                failure.map(failures.from_failure).map_err(named::<E>)
+            }
+            None => {
+                let failure = payload::stored_failure(record)?;
+                Err(Error::RecordedFailure(Box::new(failure)))
+            }
         }
     }
 }
@@ -223,7 +237,9 @@ impl<E> FailureCodec<E> {
         error: &E,
         failure: &StoredFailure,
     ) -> Result<(Vec<u8>, E), Error> {
-        let (bytes, stored) = payload::encode(limit, PayloadKind::Failure, operation, failure)?;
+        let (bytes, stored) =
+            self.format
+                .encode(limit, PayloadKind::Failure, operation, failure)?;
         let back = (self.from_failure)(stored);
         if (self.comes_back_as)(error, &back) && self.is_again(operation, &back, failure, &bytes)? {
             return Ok((bytes, back));
@@ -249,6 +265,26 @@ impl<E> FailureCodec<E> {
         // A rebuilt error typically has no cause, and its message may list a set in another order.
         again.cause.clone_from(&failure.cause);
         again.message.clone_from(&failure.message);
-        Ok(payload::alike(bytes, &payload::write(&again, operation)?))
+        self.format.is_again(operation, &again, bytes)
+    }
+}
+
+/// Names the handler's error type in the refusal of a recorded failure.
+fn named<E>(refusal: Error) -> Error {
+    match refusal {
+        Error::IncompatibleState {
+            operation,
+            path,
+            message,
+            version,
+            ..
+        } => Error::IncompatibleState {
+            operation,
+            type_name: std::any::type_name::<E>(),
+            path,
+            message,
+            version,
+        },
+        refusal => refusal,
     }
 }

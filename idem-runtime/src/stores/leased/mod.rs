@@ -12,7 +12,7 @@ use crate::values::error::{Error, Field};
 use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 use crate::values::key::{IdempotencyKey, limits, text};
-use crate::values::payload::{PayloadKind, encode};
+use crate::values::payload::PayloadKind;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
 use crate::values::record::{AttemptId, stored_request};
 
@@ -103,7 +103,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
                 attempt,
                 lease,
             })),
-            LeaseAnswer::Decided(decision) => answered(decision),
+            LeaseAnswer::Decided(decision) => answered(self.store, decision),
         }
     }
 
@@ -131,7 +131,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     where
         Res: Serialize + DeserializeOwned,
     {
-        let (bytes, recorded) = encode(
+        let (bytes, recorded) = self.store.results().encode(
             self.store.result_limit,
             PayloadKind::Result,
             &lease.operation,
@@ -150,7 +150,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// As [`complete`](Self::complete).
     pub async fn fail(&mut self, lease: &StoreLease, failure: &StoredFailure) -> Result<(), Error> {
-        let (bytes, _) = encode(
+        let (bytes, _) = self.store.failures().encode(
             self.store.result_limit,
             PayloadKind::Failure,
             &lease.operation,

@@ -1,17 +1,23 @@
 //! The store without the engine, for callers who order the steps themselves.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::values::error::{Field, Invalid, Reason};
+use crate::values::failure::StoredFailure;
 use crate::values::key::Namespace;
+use crate::values::payload::versioned::Format;
 use crate::values::policy::{
     DEFAULT_REQUEST_LIMIT, DEFAULT_RESULT_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION,
 };
 use crate::values::spec::{DEFAULT_TABLE, is_table};
+use crate::values::version::Versions;
 
 /// A store whose requests and results are JSON values.
 pub type RawStore = Store<Value, Value>;
@@ -45,7 +51,6 @@ pub type RawStore = Store<Value, Value>;
 /// };
 /// # let _ = id; Ok(()) }
 /// ```
-#[derive(Debug)]
 pub struct Store<Req, Res> {
     pub(super) namespace: Namespace,
     pub(super) table: Cow<'static, str>,
@@ -54,12 +59,35 @@ pub struct Store<Req, Res> {
     pub(super) record_request: bool,
     pub(super) request_limit: usize,
     pub(super) result_limit: usize,
+    pub(super) versions: Option<Versions<Res>>,
+    pub(super) failure_versions: Option<Versions<StoredFailure>>,
     types: PhantomData<fn(Req) -> Res>,
 }
 
+// By hand: derives would require the same traits of `Req` and `Res`.
+
 impl<Req, Res> Clone for Store<Req, Res> {
     fn clone(&self) -> Self {
-        self.typed()
+        Self {
+            versions: self.versions,
+            ..self.typed()
+        }
+    }
+}
+
+impl<Req, Res> fmt::Debug for Store<Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("namespace", &self.namespace)
+            .field("table", &self.table)
+            .field("retention", &self.retention)
+            .field("expiry", &self.expiry)
+            .field("record_request", &self.record_request)
+            .field("request_limit", &self.request_limit)
+            .field("result_limit", &self.result_limit)
+            .field("versions", &self.versions)
+            .field("failure_versions", &self.failure_versions)
+            .finish()
     }
 }
 
@@ -74,6 +102,8 @@ impl<Req, Res> Store<Req, Res> {
             record_request: false,
             request_limit: DEFAULT_REQUEST_LIMIT,
             result_limit: DEFAULT_RESULT_LIMIT,
+            versions: None,
+            failure_versions: None,
             types: PhantomData,
         }
     }
@@ -144,11 +174,39 @@ impl<Req, Res> Store<Req, Res> {
         self
     }
 
+    /// Reads and writes these versions of the result. Without them, only version 1 is read and written.
+    #[must_use]
+    pub fn versions(mut self, versions: Versions<Res>) -> Self {
+        self.versions = Some(versions);
+        self
+    }
+
+    /// Reads and writes these versions of a failure; those of [`Failure::VERSIONS`](crate::Failure::VERSIONS) for a
+    /// store beside handlers.
+    #[must_use]
+    pub fn failure_versions(mut self, versions: Versions<StoredFailure>) -> Self {
+        self.failure_versions = Some(versions);
+        self
+    }
+
+    /// Returns how results are encoded.
+    pub(super) fn results(&self) -> Format<Res>
+    where
+        Res: Serialize + DeserializeOwned,
+    {
+        Format::of(self.versions)
+    }
+
+    /// Returns how failures are encoded.
+    pub(super) fn failures(&self) -> Format<StoredFailure> {
+        Format::of(self.failure_versions)
+    }
+
     pub(super) fn retention_micros(&self) -> i64 {
         i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// Returns the same store for other types.
+    /// Returns the same store for other types, of which there is one version.
     pub fn typed<Req2, Res2>(&self) -> Store<Req2, Res2> {
         Store {
             namespace: self.namespace.clone(),
@@ -158,6 +216,8 @@ impl<Req, Res> Store<Req, Res> {
             record_request: self.record_request,
             request_limit: self.request_limit,
             result_limit: self.result_limit,
+            versions: None,
+            failure_versions: self.failure_versions,
             types: PhantomData,
         }
     }

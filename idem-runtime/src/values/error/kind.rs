@@ -90,6 +90,14 @@ impl Error {
         matches!(
             self.kind(),
             ErrorKind::InFlight | ErrorKind::Transient | ErrorKind::Unavailable
+        ) || self.is_of_a_newer_build()
+    }
+
+    /// Returns whether a newer build of this handler has written the record.
+    fn is_of_a_newer_build(&self) -> bool {
+        matches!(
+            self,
+            Self::IncompatibleState { version: Some(version), .. } if version.is_newer()
         )
     }
 
@@ -111,6 +119,7 @@ impl Error {
             ErrorKind::InFlight | ErrorKind::OutcomeUnknown => 409,
             ErrorKind::Mismatch | ErrorKind::RecordedFailure => 422,
             ErrorKind::Transient | ErrorKind::Unavailable => 503,
+            ErrorKind::Incompatible if self.is_of_a_newer_build() => 503,
             ErrorKind::Misuse | ErrorKind::Incompatible | ErrorKind::Database => 500,
         }
     }

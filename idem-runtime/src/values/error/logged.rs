@@ -135,6 +135,7 @@ mod tests {
             type_name: "shop::Payment",
             path: "cards[\"4111\"]".to_owned(),
             message: "invalid type: string \"4111\", expected u8 at line 1 column 40".to_owned(),
+            version: None,
         };
         for text in [error.to_string(), error.text(), format!("{error:#?}")] {
             assert!(!text.contains("4111"), "{text}");

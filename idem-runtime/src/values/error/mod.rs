@@ -7,6 +7,7 @@
 //! No decision depends on the text of a database's message: the stores map the vendors' codes.
 
 mod database;
+mod incompatible;
 mod invalid;
 mod kind;
 mod logged;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 pub use self::database::DatabaseError;
 #[cfg(feature = "mysql")]
 pub(crate) use self::database::{MessageTooLong, Silence};
+pub use self::incompatible::RecordedVersion;
 pub(crate) use self::invalid::MAP_KEY;
 pub use self::invalid::{Field, Invalid, Reason};
 pub use self::kind::ErrorKind;
@@ -292,12 +294,12 @@ pub enum Error {
     #[error("the idempotency store failed")]
     Database(#[source] DatabaseError),
 
-    /// A stored payload does not decode into the type that this build expects. The body does not
-    /// run.
-    #[error(
-        "the record of operation `{operation}` does not decode into `{type_name}`{}; the body did not run: read it with a build that knows its format (the fields `path` and `message` say where and why, and may quote it)",
-        logged::position(message)
-    )]
+    /// A stored payload does not decode into the type that this build expects, or has a version that this build does
+    /// not read. The body does not run.
+    ///
+    /// If the version is newer than this build's, the call is [retryable](Error::is_retryable): while a deploy is under
+    /// way, a retry may reach a newer node.
+    #[error("{}", incompatible::text(operation, type_name, message, *version))]
     IncompatibleState {
         /// The operation that recorded it.
         operation: String,
@@ -307,6 +309,8 @@ pub enum Error {
         path: String,
         /// The decoder's message, which may quote the payload.
         message: String,
+        /// The version of the payload, and those that this build reads. `None` if it has this build's own version.
+        version: Option<RecordedVersion>,
     },
 
     /// A result or a permanent failure cannot be recorded: it cannot be encoded, or its JSON decodes to

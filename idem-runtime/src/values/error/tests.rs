@@ -126,6 +126,7 @@ fn every_error() -> Vec<Error> {
             type_name: "T",
             path: text(),
             message: text(),
+            version: None,
         },
         Error::NotStorable {
             operation: text(),

@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::values::version::Versions;
+
 /// A permanent failure as it is stored and replayed.
 ///
 /// `class` is the stable name of the kind of failure, by default the variant's name. A build that
@@ -162,6 +164,11 @@ impl StoredFailure {
     note = "or leave `failures` out: every `Err` is then rolled back, and the next call runs the body again"
 )]
 pub trait Failure: Sized {
+    /// The versions in which failures are recorded, if there is more than one: an older class, or older fields, are
+    /// converted before [`from_failure`](Self::from_failure) sees them. A failure of a newer version than this build
+    /// knows is refused with [`Error::IncompatibleState`](crate::Error::IncompatibleState).
+    const VERSIONS: Option<Versions<StoredFailure>> = None;
+
     /// Returns the failure to record if this value is permanent, or `None` if it is transient.
     fn to_failure(&self) -> Option<StoredFailure>;
 

@@ -2,6 +2,7 @@
 //! stored with every row.
 
 pub(crate) mod failure;
+pub(crate) mod versioned;
 
 use std::fmt;
 
@@ -19,24 +20,6 @@ use crate::values::record::{CODEC_JSON, Record};
 pub(crate) enum PayloadKind {
     Result,
     Failure,
-}
-
-/// Encodes a result or a failure of at most this many bytes for the record, and checks that it decodes
-/// to an equal value. Returns the bytes and the decoded value. Every caller gets the decoded value,
-/// including the first.
-pub(crate) fn encode<T>(
-    limit: usize,
-    kind: PayloadKind,
-    operation: &str,
-    value: &T,
-) -> Result<(Vec<u8>, T), Error>
-where
-    T: Serialize + DeserializeOwned,
-{
-    let bytes = write(value, operation)?;
-    check_size(limit, kind, operation, &bytes)?;
-    let back = check_round_trip(operation, &bytes, decode::<T>, write::<T>)?;
-    Ok((bytes, back))
 }
 
 /// Returns [`Error::TooLargeToRecord`] for a payload over the limit.
@@ -173,6 +156,7 @@ fn decode_saying_where<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Re
         type_name: std::any::type_name::<T>(),
         path,
         message: error.to_string(),
+        version: None,
     };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json)
@@ -182,22 +166,20 @@ fn decode_saying_where<T: DeserializeOwned>(operation: &str, bytes: &[u8]) -> Re
     Ok(value)
 }
 
-/// Decodes the result of a completed record.
-pub(crate) fn result_of<T: DeserializeOwned>(record: &Record) -> Result<T, Error> {
-    decode(&record.operation, result_bytes(record)?)
-}
-
-/// Returns the encoded result of a completed record.
+/// Returns the payload of a completed record.
 pub(crate) fn result_bytes(record: &Record) -> Result<&[u8], Error> {
     present(record, record.result.as_deref(), "result")
 }
 
-/// Decodes the failure of a failed record.
+/// Returns the payload of a failed record.
+pub(crate) fn failure_bytes(record: &Record) -> Result<&[u8], Error> {
+    present(record, record.failure.as_deref(), "failure")
+}
+
+/// Decodes the failure of a failed record, of whatever version: class and message are in each.
 pub(crate) fn stored_failure(record: &Record) -> Result<StoredFailure, Error> {
-    decode(
-        &record.operation,
-        present(record, record.failure.as_deref(), "failure")?,
-    )
+    let (_, json) = versioned::split(failure_bytes(record)?);
+    decode(&record.operation, json)
 }
 
 /// Returns a payload. Returns an error if this build does not know the codec, or if the record has
@@ -218,6 +200,7 @@ fn present<'a>(
         type_name: what,
         path: ".".to_owned(),
         message: "the record has no payload".to_owned(),
+        version: None,
     })
 }
 
@@ -225,6 +208,7 @@ fn present<'a>(
 mod tests {
     use proptest::prelude::*;
 
+    use super::versioned::Format;
     use super::*;
 
     proptest! {
@@ -234,7 +218,8 @@ mod tests {
         fn a_number_comes_back_to_the_last_bit(bits: u64, small: u32) {
             let (number, small) = (f64::from_bits(bits), f32::from_bits(small));
             prop_assume!(number.is_finite() && small.is_finite());
-            let (bytes, _) = encode(usize::MAX, PayloadKind::Result, "t", &(number, small)).unwrap();
+            let format = Format::of(None);
+            let (bytes, _) = format.encode(usize::MAX, PayloadKind::Result, "t", &(number, small)).unwrap();
             let (read, read_small): (f64, f32) = decode("t", &bytes).unwrap();
             prop_assert_eq!(read.to_bits(), bits);
             prop_assert_eq!(read_small.to_bits(), small.to_bits());
@@ -245,7 +230,7 @@ mod tests {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
             let failure = StoredFailure::new("Over", "m").with_data(serde_json::json!({ "limit": number }));
-            let read: StoredFailure = decode("t", &encode(usize::MAX, PayloadKind::Failure, "t", &failure).unwrap().0).unwrap();
+            let read: StoredFailure = decode("t", &Format::of(None).encode(usize::MAX, PayloadKind::Failure, "t", &failure).unwrap().0).unwrap();
             prop_assert_eq!(read.data["limit"].as_f64().map(f64::to_bits), Some(bits));
         }
     }
