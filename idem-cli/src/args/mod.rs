@@ -2,6 +2,7 @@
 
 mod removal;
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -235,6 +236,9 @@ pub(crate) enum Resolve {
         /// The result of the handler, as JSON.
         #[arg(long)]
         result: String,
+        /// The version of the result: the handler's `result_version`, or an older one that it reads.
+        #[arg(long, default_value = "1")]
+        result_version: NonZeroU16,
         #[command(flatten)]
         kept: Kept,
         #[command(flatten)]
@@ -253,6 +257,9 @@ pub(crate) enum Resolve {
         /// The fields of the variant, as JSON.
         #[arg(long)]
         data: Option<String>,
+        /// The version of the failure: the `version` of the handler's error type, or an older one that it reads.
+        #[arg(long, default_value = "1")]
+        failure_version: NonZeroU16,
         #[command(flatten)]
         kept: Kept,
         #[command(flatten)]

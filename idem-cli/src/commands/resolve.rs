@@ -53,13 +53,14 @@ fn request(resolve: Resolve) -> Result<Request, Fault> {
         Resolve::Completed {
             name,
             result,
+            result_version,
             kept,
             sign,
         } => Request {
             name,
             sign,
             retention: kept.retention,
-            resolution: Resolution::Completed(result.into_bytes()),
+            resolution: Resolution::Completed(result.into_bytes()).of_version(result_version),
             what: "it happened; every retry replays this result",
         },
         Resolve::Failed {
@@ -67,13 +68,15 @@ fn request(resolve: Resolve) -> Result<Request, Fault> {
             class,
             message,
             data,
+            failure_version,
             kept,
             sign,
         } => Request {
             name,
             sign,
             retention: kept.retention,
-            resolution: Resolution::Failed(failure(class, message, data.as_deref())?),
+            resolution: Resolution::Failed(failure(class, message, data.as_deref())?)
+                .of_version(failure_version),
             what: "it failed for good; every retry replays this failure",
         },
         Resolve::NeverHappened { name, kept, sign } => Request {

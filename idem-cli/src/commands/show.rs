@@ -56,6 +56,10 @@ fn print(record: &RecordDetail, reveal: bool) {
             "fingerprint",
             record.fingerprint.map(|hash| hash.to_string()),
         ),
+        (
+            "version",
+            record.payload_version.map(|version| version.to_string()),
+        ),
         ("request", payload(&record.request, summary.request_bytes)),
         ("result", payload(&record.result, summary.result_bytes)),
         ("failure", payload(&record.failure, summary.failure_bytes)),
@@ -67,6 +71,7 @@ fn as_json(record: &RecordDetail, reveal: bool) -> Value {
     value["fingerprint"] = json!(record.fingerprint.map(|hash| hash.to_string()));
     value["fingerprint_version"] = json!(record.fingerprint_version);
     value["codec"] = json!(record.codec);
+    value["payload_version"] = json!(record.payload_version);
     if reveal {
         for (name, payload) in [
             ("request", &record.request),

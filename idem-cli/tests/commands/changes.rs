@@ -5,7 +5,7 @@ use idem_runtime::store::Outcome;
 use idem_runtime::{Error, StoredFailure};
 use serde_json::json;
 
-use crate::program::signed;
+use crate::program::{idem, signed};
 use crate::story::{ORDER, audited, begin, complete, completed, count, lease, unknown};
 use crate::subject::Subject;
 
@@ -48,6 +48,39 @@ pub(crate) async fn an_unknown_outcome_is_resolved_as_failed<S: Subject>() {
         Ok(Outcome::PriorError { error }) => assert_eq!(error, expected),
         other => panic!("{other:?}"),
     }
+}
+
+/// A build that knows version 1 alone does not take what was resolved in version 2 for its own.
+pub(crate) async fn a_resolution_has_the_version_that_is_said<S: Subject>() {
+    let subject = S::fresh().await;
+    let _owner = unknown(&subject, "order-17").await;
+    let args = [&COMPLETED[..], &["--result-version", "2"]].concat();
+    resolve(&subject, "completed", &args).await.done();
+    match begin(&subject, "order-17", OnLapse::Unknown).await {
+        Err(Error::IncompatibleState {
+            version: Some(version),
+            ..
+        }) => assert_eq!((version.recorded, version.newest), (2, 1)),
+        other => panic!("{other:?}"),
+    }
+    let shown = [&["show"], &ORDER[..], &["--reveal", "--json"]].concat();
+    let shown = idem(&subject, &shown).await;
+    let shown = shown.done().json();
+    assert_eq!(shown["payload_version"], 2);
+    assert_eq!(shown["result"], r#"{"charge": "ch_17"}"#);
+
+    let subject = S::fresh().await;
+    let _owner = unknown(&subject, "order-17").await;
+    let failure = ["--class", "Declined", "--message", "no funds"];
+    let zero = [&failure[..], &["--failure-version", "0"]].concat();
+    resolve(&subject, "failed", &zero).await.refused(2, "");
+    let args = [&failure[..], &["--failure-version", "3"]].concat();
+    resolve(&subject, "failed", &args).await.done();
+    let refused = begin(&subject, "order-17", OnLapse::Unknown).await;
+    assert!(
+        matches!(refused, Err(Error::IncompatibleState { .. })),
+        "{refused:?}"
+    );
 }
 
 pub(crate) async fn an_outcome_that_never_happened_is_the_next_callers<S: Subject>() {

@@ -31,6 +31,7 @@ macro_rules! stamp {
                 changes::{
                     an_unknown_outcome_is_resolved_as_completed,
                     an_unknown_outcome_is_resolved_as_failed,
+                    a_resolution_has_the_version_that_is_said,
                     an_outcome_that_never_happened_is_the_next_callers,
                     a_lease_that_lapsed_unseen_is_resolved_too,
                     what_is_resolved_is_not_resolved_again,

@@ -210,6 +210,10 @@ impl AsAnswer for Error {
             other => match other.kind() {
                 ErrorKind::Unavailable => Answer::Unavailable { detail: detail() },
                 ErrorKind::Transient => Answer::Conflict { detail: detail() },
+                // A newer build of the consumer recorded it: its nodes can answer the next delivery.
+                ErrorKind::Incompatible if other.is_retryable() => {
+                    Answer::Conflict { detail: detail() }
+                }
                 _ => Answer::Failed { detail: detail() },
             },
         }

@@ -1,5 +1,6 @@
 //! Settles an outcome that nobody knows.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
@@ -15,6 +16,7 @@ use crate::stores::ClaimRequest;
 use crate::stores::lease::{LeaseStatements as _, Write};
 use crate::stores::operate::{OperateBackend, OperateSession as _};
 use crate::values::failure::StoredFailure;
+use crate::values::payload::versioned::with_version;
 use crate::values::policy::{DEFAULT_RESULT_LIMIT, DEFAULT_RETENTION, OnLapse};
 use crate::values::record::{AttemptId, Status};
 
@@ -28,6 +30,8 @@ pub enum Resolution {
     Failed(StoredFailure),
     /// It never happened: the next caller runs the body.
     NeverHappened,
+    /// What became of it, in this version of the handler's result or failure. Without a version it is version 1.
+    OfVersion(NonZeroU16, Box<Self>),
 }
 
 impl std::fmt::Debug for Resolution {
@@ -36,16 +40,25 @@ impl std::fmt::Debug for Resolution {
             Self::Completed(_) => "Completed",
             Self::Failed(_) => "Failed",
             Self::NeverHappened => "NeverHappened",
+            Self::OfVersion(_, resolution) => return resolution.fmt(f),
         })
     }
 }
 
 impl Resolution {
+    /// Says which version of the handler's result or failure this is: its `result_version`, or the `version` in
+    /// `#[failure(..)]`.
+    #[must_use]
+    pub fn of_version(self, version: NonZeroU16) -> Self {
+        Self::OfVersion(version, Box::new(self))
+    }
+
     fn status(&self) -> Status {
         match self {
             Self::Completed(_) => Status::Completed,
             Self::Failed(_) => Status::Failed,
             Self::NeverHappened => Status::Released,
+            Self::OfVersion(_, resolution) => resolution.status(),
         }
     }
 
@@ -63,6 +76,15 @@ impl Resolution {
                 (None, Some(json))
             }
             Self::NeverHappened => (None, None),
+            Self::OfVersion(version, resolution) => {
+                let Payload { result, failure } = resolution.payload()?;
+                let marked =
+                    |json: Option<Vec<u8>>| json.map(|json| with_version(version.get(), json));
+                return Ok(Payload {
+                    result: marked(result),
+                    failure: marked(failure),
+                });
+            }
         };
         let length = result.as_ref().or(failure.as_ref()).map_or(0, Vec::len);
         if length > DEFAULT_RESULT_LIMIT {

@@ -7,6 +7,8 @@ use super::operator::Operator;
 use super::read::{RecordKey, RecordSummary, WIDTH, columns, summary};
 use crate::stores::operate::{OperateBackend, OperateSession, clock};
 use crate::values::fingerprint::Fingerprint;
+use crate::values::payload::versioned;
+use crate::values::record::CODEC_JSON;
 
 /// One record with its payloads, which may be personal data: `Debug` leaves them out.
 #[derive(Clone)]
@@ -22,6 +24,9 @@ pub struct RecordDetail {
     pub fingerprint: Option<Fingerprint>,
     /// The canonical request, if it was kept.
     pub request: Option<Vec<u8>>,
+    /// The version of the result or of the failure: that of the handler (`result_version`) or of its error type that
+    /// recorded it. `None` if there is neither, or in a codec that this build does not know.
+    pub payload_version: Option<u16>,
     /// The result of a completed record.
     pub result: Option<Vec<u8>>,
     /// The failure of a failed record.
@@ -70,14 +75,27 @@ impl<DB: OperateBackend> Operator<DB> {
             return Ok(None);
         };
         let hash = row.bytes(WIDTH + 2).and_then(|hash| hash.try_into().ok());
+        let codec = row.number(WIDTH + 1).unwrap_or_default();
+        let (mut result, mut failure) = (row.bytes(WIDTH + 4), row.bytes(WIDTH + 5));
+        let mut payload_version = None;
+        if codec == i64::from(CODEC_JSON) {
+            for payload in [&mut result, &mut failure] {
+                let split = payload.as_deref().map(versioned::split);
+                if let Some((version, json)) = split {
+                    payload_version = Some(version);
+                    *payload = Some(json.to_vec());
+                }
+            }
+        }
         Ok(Some(RecordDetail {
             summary: summary(row, now)?,
             fingerprint_version: row.number(WIDTH).unwrap_or_default(),
-            codec: row.number(WIDTH + 1).unwrap_or_default(),
+            codec,
             fingerprint: hash.map(Fingerprint::from_bytes),
             request: row.bytes(WIDTH + 3).filter(|request| !request.is_empty()),
-            result: row.bytes(WIDTH + 4),
-            failure: row.bytes(WIDTH + 5),
+            payload_version,
+            result,
+            failure,
         }))
     }
 }

@@ -169,9 +169,9 @@ pub struct Record {
     pub request: Option<Vec<u8>>,
     /// Whether the request exceeded the limit, so that only its hash is stored.
     pub request_too_large: bool,
-    /// The encoded result of a completed operation.
+    /// The encoded result of a completed operation. Above version 1 its version stands before the JSON: `v2 {..}`.
     pub result: Option<Vec<u8>>,
-    /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed operation.
+    /// The encoded [`StoredFailure`](crate::StoredFailure) of a failed operation, with its version as the result.
     pub failure: Option<Vec<u8>>,
 }
 

@@ -215,17 +215,13 @@ impl<T, E> Contract<T, E> {
     /// Rebuilds the recorded failure as the handler's error. A handler that has stopped recording
     /// failures still replays earlier ones, as [`Error::RecordedFailure`].
     pub(crate) fn read_failure(&self, record: &Record) -> Result<E, Error> {
-        match self.failures {
-            Some(failures) => {
-                let payload = payload::failure_bytes(record)?;
-                let failure = failures.format.decode(&record.operation, payload);
-                failure.map(failures.from_failure).map_err(named::<E>)
-            }
-            None => {
-                let failure = payload::stored_failure(record)?;
-                Err(Error::RecordedFailure(Box::new(failure)))
-            }
-        }
+        let Some(failures) = self.failures else {
+            let failure = payload::stored_failure(record)?;
+            return Err(Error::RecordedFailure(Box::new(failure)));
+        };
+        let payload = payload::failure_bytes(record)?;
+        let failure = failures.format.decode(&record.operation, payload);
+        failure.map(failures.from_failure).map_err(named::<E>)
     }
 }
 

@@ -204,6 +204,10 @@ fn kind(error: &Error) -> (&'static str, &'static str) {
             "The outcome of the request with this Idempotency-Key is unknown",
         ),
         ErrorKind::Transient => ("try-again", "Try again with the same Idempotency-Key"),
+        // A newer build wrote the record.
+        ErrorKind::Incompatible if error.is_retryable() => {
+            ("try-again", "Try again with the same Idempotency-Key")
+        }
         ErrorKind::Unavailable => ("unavailable", "The service is unavailable"),
         ErrorKind::Misuse if matches!(error, Error::TooLargeToRecord { .. }) => {
             ("result-too-large", "The result is too large to record")

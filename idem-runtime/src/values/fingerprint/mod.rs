@@ -69,6 +69,7 @@ mod request;
 mod serializer;
 mod sorted;
 mod text;
+mod version;
 
 use std::fmt;
 
@@ -83,6 +84,9 @@ pub(crate) use differing::differing;
 pub(crate) use read::{with_plain_integers, without_order};
 pub use request::RequestFields;
 pub use sorted::sorted;
+#[cfg(feature = "test-switches")]
+#[doc(hidden)]
+pub use version::know_version_2;
 
 /// The version of the fingerprints that this build computes. It covers the canonical form and the
 /// layout of the hashed bytes, and is stored with each record.
@@ -105,22 +109,19 @@ impl Fingerprint {
         operation: &str,
         canonical_request: &[u8],
     ) -> Option<Self> {
-        match version {
-            1 => {
-                let mut hash = Sha256::new_with_prefix([1]);
-                for piece in [
-                    namespace.as_bytes(),
-                    operation.as_bytes(),
-                    canonical_request,
-                ] {
-                    // No platform has a `usize` of more than 64 bits.
-                    hash.update((piece.len() as u64).to_be_bytes());
-                    hash.update(piece);
-                }
-                Some(Self(hash.finalize().into()))
-            }
-            _ => None,
+        let rules = version::rules(version)?;
+        let canonical_request = (rules.of)(canonical_request);
+        let mut hash = Sha256::new_with_prefix([rules.prefix]);
+        for piece in [
+            namespace.as_bytes(),
+            operation.as_bytes(),
+            &canonical_request,
+        ] {
+            // No platform has a `usize` of more than 64 bits.
+            hash.update((piece.len() as u64).to_be_bytes());
+            hash.update(piece);
         }
+        Some(Self(hash.finalize().into()))
     }
 
     /// Creates a fingerprint from the bytes of a record.

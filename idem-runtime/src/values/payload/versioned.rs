@@ -10,10 +10,11 @@ use serde::de::DeserializeOwned;
 
 use super::{PayloadKind, alike, check_round_trip, check_size, decode, unstorable, write};
 use crate::values::error::{Error, RecordedVersion};
+use crate::values::record::{CODEC_JSON, Record};
 use crate::values::version::{ConversionError, FIRST, Older, Versions};
 
 /// Puts the version before the JSON.
-pub(crate) fn mark(version: u16, json: Vec<u8>) -> Vec<u8> {
+pub(crate) fn with_version(version: u16, json: Vec<u8>) -> Vec<u8> {
     if version == FIRST {
         return json;
     }
@@ -37,6 +38,18 @@ fn header(bytes: &[u8]) -> Option<(u16, &[u8])> {
     }
     let version = digits.parse().ok().filter(|version| *version > FIRST)?;
     Some((version, &marked[end + 1..]))
+}
+
+impl Record {
+    /// Returns the version of the result or of the failure: the `result_version` of the handler that recorded it, or the
+    /// `version` of its error type. Returns `None` if the record has neither, or if this build does not know its codec.
+    pub fn payload_version(&self) -> Option<u16> {
+        if self.codec != CODEC_JSON {
+            return None;
+        }
+        let payload = self.result.as_deref().or(self.failure.as_deref())?;
+        Some(split(payload).0)
+    }
 }
 
 /// How a type is recorded: its present JSON, and its versions.
@@ -111,7 +124,7 @@ impl<T> Format<T> {
             ),
             refusal => refusal,
         })?;
-        Ok((mark(version, json), back))
+        Ok((with_version(version, json), back))
     }
 
     /// Returns whether the value would be recorded with the same payload.
@@ -285,17 +298,22 @@ impl<V: OlderWrite, E: Display> Downcasted<Result<V, E>> {
     }
 }
 
-/// See [`Downcasted`].
-pub trait WriteOlder {
+/// See [`Downcasted`]. The method has the bound, so that the compiler explains it.
+pub trait WriteOlder<V> {
     /// Encodes the older version.
     ///
     /// # Errors
     /// That of `Serialize`.
-    fn write_older(self) -> Result<Vec<u8>, ConversionError>;
+    fn write_older(self) -> Result<Vec<u8>, ConversionError>
+    where
+        V: OlderWrite;
 }
 
-impl<V: OlderWrite> WriteOlder for Downcasted<V> {
-    fn write_older(self) -> Result<Vec<u8>, ConversionError> {
+impl<V> WriteOlder<V> for Downcasted<V> {
+    fn write_older(self) -> Result<Vec<u8>, ConversionError>
+    where
+        V: OlderWrite,
+    {
         self.0.json()
     }
 }
@@ -307,11 +325,11 @@ mod tests {
     #[test]
     fn a_payload_has_the_version_that_it_was_marked_with() {
         for version in [1, 2, 9, 10, 65_535] {
-            let payload = mark(version, b"{\"id\":1}".to_vec());
+            let payload = with_version(version, b"{\"id\":1}".to_vec());
             assert_eq!(split(&payload), (version, &b"{\"id\":1}"[..]));
         }
-        assert_eq!(mark(1, b"7".to_vec()), b"7");
-        assert_eq!(mark(2, b"7".to_vec()), b"v2 7");
+        assert_eq!(with_version(1, b"7".to_vec()), b"7");
+        assert_eq!(with_version(2, b"7".to_vec()), b"v2 7");
     }
 
     #[test]

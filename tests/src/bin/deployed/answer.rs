@@ -27,7 +27,7 @@ macro_rules! refuses {
 
 refuses!(PayErrorV1, PayErrorExpanding, PayErrorV2);
 
-pub(crate) fn told<T: Serialize, E: Refuses>(
+pub(crate) fn line_of<T: Serialize, E: Refuses>(
     answer: Result<Replayable<T>, Replayable<E>>,
 ) -> String {
     let replayed = match &answer {

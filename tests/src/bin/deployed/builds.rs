@@ -94,14 +94,14 @@ pub(crate) async fn call<DB: Backend + LeaseBackend>(
         ($($build:ident),*) => {
             match build {
                 $(stringify!($build) => match &*call.way {
-                    "leased" => crate::answer::told($build::pay_leased(pool, &call.key, call.amount).replayable().await),
+                    "leased" => crate::answer::line_of($build::pay_leased(pool, &call.key, call.amount).replayable().await),
                     "joined" => {
                         let mut tx = pool.begin().await.expect("a transaction");
                         let answer = $build::pay::<DB>(&mut tx, &call.key, call.amount).replayable().await;
                         tx.commit().await.expect("it commits");
-                        crate::answer::told(answer)
+                        crate::answer::line_of(answer)
                     }
-                    _ => crate::answer::told($build::pay::<DB>(pool, &call.key, call.amount).replayable().await),
+                    _ => crate::answer::line_of($build::pay::<DB>(pool, &call.key, call.amount).replayable().await),
                 },)*
                 other => panic!("no build `{other}`"),
             }
