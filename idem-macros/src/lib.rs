@@ -147,7 +147,7 @@ use crate::model::Model;
 #[doc = include_str!("reference.md")]
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand(arguments.into(), &item.into()).into()
+    expand(arguments.into(), &item.into(), cfg!(feature = "lock")).into()
 }
 
 /// Implements `Failure` for an error enum. It says which variants are permanent, and how a handler
@@ -179,7 +179,9 @@ pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// | `replayed` | required, once: a recorded failure comes back in this variant if this build does not know its class or cannot read its fields. The variant holds a `StoredFailure` and is itself permanent |
 /// | `database` | beside `permanent`: allows a variant that holds a database error. Its fields are not recorded, so it comes back in the `replayed` variant, with message and cause |
 ///
-/// On the enum, `#[failure(crate = path)]` gives the path of the runtime if it was renamed.
+/// On the enum, `#[failure(crate = path)]` gives the path of the runtime if it was renamed, and
+/// `#[failure(version = 2, upcast = path, write_version = 1, downcast = path)]` the version of what is recorded, as
+/// `result_version` and its companions do for a result: the functions take and return a `StoredFailure`.
 ///
 /// The record keeps the error's message (`Display`), the message of its `source()`, and the fields
 /// as JSON: an object by name, or a list if the fields have no names. A field that the record lacks
@@ -191,10 +193,11 @@ pub fn derive_failure(item: TokenStream) -> TokenStream {
     failure::derive(item.into()).into()
 }
 
-/// Runs the attribute on tokens, without a compiler around it.
-fn expand(arguments: TokenStream2, tokens: &TokenStream2) -> TokenStream2 {
+/// Runs the attribute on tokens, without a compiler around it. `locks` is set if handlers register what they compare.
+fn expand(arguments: TokenStream2, tokens: &TokenStream2, locks: bool) -> TokenStream2 {
     let mut faults = Faults::default();
-    let options = args::parse(arguments, &mut faults);
+    let mut options = args::parse(arguments, &mut faults);
+    options.locks = locks;
     let item = match item::parse(tokens) {
         Ok(item) => item,
         Err(error) => return alone(error, tokens),

@@ -201,7 +201,7 @@ pub(crate) fn shown(ty: &Type) -> String {
 }
 
 /// Formats tokens without the spaces that the printer puts around punctuation.
-fn spaced(tokens: &TokenStream) -> String {
+pub(crate) fn spaced(tokens: &TokenStream) -> String {
     let mut text = tokens.to_string();
     for (wide, tight) in [
         (" :: ", "::"),

@@ -23,6 +23,8 @@ pub use self::calls::kit::waiters;
 #[cfg(feature = "metrics")]
 pub use self::calls::telemetry::metrics;
 pub use self::calls::{lease, telemetry};
+#[cfg(feature = "lock")]
+pub use self::edges::lock;
 #[cfg(feature = "registry")]
 pub use self::edges::registry;
 #[cfg(feature = "testing")]

@@ -122,6 +122,8 @@ pub(crate) struct Options {
     /// Whether an argument could not be assigned to an option. A missing option may then be that
     /// argument.
     pub(crate) unsure: bool,
+    /// Whether the handler registers what it compares (feature `lock`).
+    pub(crate) locks: bool,
 }
 
 /// Reads the arguments. Faults go to `faults`; the arguments after a faulty one are still read.
@@ -156,7 +158,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
         "result_version" => options.versions.version.set(at, value::version),
         "upcast" => options.versions.upcast.set(at, value::upcast),
         "write_version" => options.versions.written.set(at, value::version),
-        "downcast" => options.versions.downcast.set(at, value::path),
+        "downcast" => options.versions.downcast.set(at, value::function),
         "expiry" => options
             .strict_expiry
             .set(at, value::choice([("replay", false), ("strict", true)])),

@@ -349,10 +349,19 @@ pub(crate) fn version(at: &Argument<'_>) -> syn::Result<u16> {
     Err(written(&format!("write `{}`", at.example)))
 }
 
+/// Reads the path of a function, which may have generic arguments: `downcast = Payment::<T>::to_first`.
+pub(crate) fn function(at: &Argument<'_>) -> syn::Result<Path> {
+    at.assignment()?;
+    let ahead = at.input.fork();
+    let path = ahead.parse().map_err(|_| at.misformed())?;
+    at.input.advance_to(&ahead);
+    Ok(path)
+}
+
 /// Reads `upcast = path`, `upcast = off`, or `upcast(path, path)`.
 pub(crate) fn upcast(at: &Argument<'_>) -> syn::Result<Upcast> {
     if !at.input.peek(token::Paren) {
-        let path = path(at)?;
+        let path = function(at)?;
         return Ok(if path.is_ident("off") {
             Upcast::Off
         } else {
@@ -364,7 +373,7 @@ pub(crate) fn upcast(at: &Argument<'_>) -> syn::Result<Upcast> {
         Punctuated::<Path, Token![,]>::parse_terminated_with(input, |input| {
             let ahead = input.fork();
             let path = ahead
-                .call(Path::parse_mod_style)
+                .parse()
                 .map_err(|_| expected(input, "the path of a function"))?;
             input.advance_to(&ahead);
             Ok(path)

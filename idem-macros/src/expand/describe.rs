@@ -165,6 +165,6 @@ fn described(
 }
 
 /// Returns the function's name as text.
-fn function(item: &Item) -> String {
+pub(super) fn function(item: &Item) -> String {
     item.sig.ident.unraw().to_string()
 }

@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Pat, Type};
 
-use super::{allowance, anchor, binding, contract, describe, request, review, user_block};
+use super::{allowance, anchor, binding, contract, describe, lock, request, review, user_block};
 use crate::args::Options;
 use crate::item::Item;
 use crate::model::{Model, Param, cfgs};
@@ -26,6 +26,7 @@ pub(super) fn body(
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
     let registration = describe::registration(item, options, &p);
+    let lock = lock::entry(item, model, options, plan, &p);
     let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
@@ -67,6 +68,7 @@ pub(super) fn body(
     let user = user_block(item);
     quote_spanned! {mixed=>
         #registration
+        #lock
         let contract = #contract;
         let mut request = #p::LeasedRequest::new(#operation);
         #request

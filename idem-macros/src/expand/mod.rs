@@ -5,6 +5,7 @@
 
 pub(crate) mod describe;
 mod lease;
+mod lock;
 mod review;
 pub(crate) mod versions;
 
@@ -63,6 +64,7 @@ fn body(
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
     let registration = describe::registration(item, options, &p);
+    let lock = lock::entry(item, model, options, plan, &p);
     let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
@@ -113,6 +115,7 @@ fn body(
     quote_spanned! {mixed=>
         #registration
         #(#pools)*
+        #lock
         let contract = #contract;
         let mut request = #p::Request::new(#operation);
         #request
@@ -186,7 +189,11 @@ fn contract(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStre
         let failures = assertion("failures", err);
         contract.extend(quote_spanned!(mixed=> .recording(#failures)));
     }
-    if let Some(versions) = versions::described(&options.versions, p) {
+    let present = (!types::has_impl_trait(plan.result)).then(|| {
+        let (runtime, result) = (options.runtime(), plan.result);
+        quote_spanned!(mixed=> <#result as #runtime::handler::HandlerResult>::Ok)
+    });
+    if let Some(versions) = versions::described(&options.versions, present.as_ref(), p) {
         contract.extend(quote_spanned!(mixed=> .versioned(#versions)));
     }
     contract

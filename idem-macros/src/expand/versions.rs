@@ -1,17 +1,22 @@
 //! Generates the versions of what is recorded, for a handler's contract and for an error's implementation of `Failure`.
 
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Path;
 
 use crate::args::Versions;
 use crate::signature::Ends;
 
-/// Generates `Versions::new(..)`; `None` if there is only version 1.
+/// Generates `Versions::new(..)`; `None` if there is only version 1. `of` is the present type: without it, a function of
+/// another type would be taken for right, and the handler for wrong.
 ///
 /// Its functions are closures that capture nothing, underlined at the user's paths. They are no nested functions, which
 /// could not name the handler's type parameters.
-pub(crate) fn described(versions: &Versions, p: &TokenStream) -> Option<TokenStream> {
+pub(crate) fn described(
+    versions: &Versions,
+    of: Option<&TokenStream>,
+    p: &TokenStream,
+) -> Option<TokenStream> {
     let mixed = Span::mixed_site();
     let version = versions.version.value.filter(|version| *version > 1)?;
     let steps = versions
@@ -20,13 +25,14 @@ pub(crate) fn described(versions: &Versions, p: &TokenStream) -> Option<TokenStr
         .as_ref()
         .map_or(&[][..], |upcast| upcast.steps());
     let present = Literal::u16_unsuffixed(version);
+    let of = of.map(|of| quote_spanned!(mixed=> ::<#of>));
     let mut described = if steps.is_empty() {
-        quote_spanned!(mixed=> #p::Versions::only(#present))
+        quote_spanned!(mixed=> #p::Versions #of::only(#present))
     } else {
         let oldest = version.saturating_sub(u16::try_from(steps.len()).unwrap_or(u16::MAX));
         let upcast = upcast(steps, oldest, p);
         let oldest = Literal::u16_unsuffixed(oldest);
-        quote_spanned!(mixed=> #p::Versions::new(#present, #oldest, #upcast))
+        quote_spanned!(mixed=> #p::Versions #of::new(#present, #oldest, #upcast))
     };
     if let Some(written) = versions.written.value.filter(|written| *written < version) {
         let written = Literal::u16_unsuffixed(written);
@@ -46,11 +52,9 @@ pub(crate) fn described(versions: &Versions, p: &TokenStream) -> Option<TokenStr
 fn upcast(steps: &[Path], oldest: u16, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let from = |first: usize| {
-        let read = Ends::of(&steps[first]).open(&quote!(#p::older));
-        let read = quote_spanned!(mixed=> #read(older));
-        steps[first..].iter().fold(read, |older, path| {
-            let step = Ends::of(path).open(&quote!(#p::step));
-            quote_spanned!(mixed=> #step(#older, #path))
+        let older = call("older", &steps[first], quote_spanned!(mixed=> older), p);
+        steps[first..].iter().fold(older, |older, path| {
+            call("step", path, quote_spanned!(mixed=> #older, #path), p)
         })
     };
     if steps.len() == 1 {
@@ -68,6 +72,16 @@ fn upcast(steps: &[Path], oldest: u16, p: &TokenStream) -> TokenStream {
         #(#arms)*
         _ => #last,
     })
+}
+
+/// Generates the call of a function of the runtime, underlined at the user's path.
+fn call(name: &str, path: &Path, arguments: TokenStream, p: &TokenStream) -> TokenStream {
+    let at = Ends::of(path);
+    let name = Ident::new(name, Span::mixed_site());
+    let open = at.open(&quote!(#p::#name));
+    let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
+    arguments.set_span(at.last.resolved_at(Span::mixed_site()));
+    quote!(#open #arguments)
 }
 
 /// Generates the closure that writes an older version.

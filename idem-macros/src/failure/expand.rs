@@ -77,7 +77,12 @@ pub(super) fn implementation(
             }
         }
     };
-    let versions = versions::described(versions, &p).map(|versions| {
+    let versions = versions::described(
+        versions,
+        Some(&quote_spanned!(mixed=> #p::StoredFailure)),
+        &p,
+    )
+    .map(|versions| {
         quote_spanned! {mixed=>
             const VERSIONS: #p::Option<#p::Versions<#p::StoredFailure>> = #p::Some(#versions);
         }

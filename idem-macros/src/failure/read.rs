@@ -71,7 +71,7 @@ impl<'i> Attributes<'i> {
                 "version" => versions.version.set(at, value::version),
                 "upcast" => versions.upcast.set(at, value::upcast),
                 "write_version" => versions.written.set(at, value::version),
-                "downcast" => versions.downcast.set(at, value::path),
+                "downcast" => versions.downcast.set(at, value::function),
                 _ => Err(misplaced(at, "goes on a variant")),
             });
             this.unsure |= !sure;

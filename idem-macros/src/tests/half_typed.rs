@@ -27,7 +27,7 @@ pub(super) fn prefixes(tokens: &TokenStream) -> Vec<TokenStream> {
 #[track_caller]
 fn holds(arguments: TokenStream, item: &TokenStream) {
     let shown = arguments.to_string();
-    let expansion = read(crate::expand(arguments, item));
+    let expansion = read(crate::expand(arguments, item, false));
     assert!(
         expansion.errors.len() <= 1,
         "for `{shown}`: {:#?}",
@@ -84,7 +84,8 @@ fn a_body_cut_off_anywhere_is_passed_on_as_it_is() {
                 prefix.clone(),
             ))])
             .collect();
-        let out = crate::expand("namespace = \"p\"".parse().expect("tokens"), &item).to_string();
+        let out =
+            crate::expand("namespace = \"p\"".parse().expect("tokens"), &item, false).to_string();
         assert!(
             out.contains(&prefix.to_string()),
             "the body `{prefix}` is not in {out}"

@@ -42,7 +42,7 @@ fn without_a_word_a_lapse_leaves_the_outcome_unknown() {
         (", on_lapse = \"retry\"", "OnLapse::Retry"),
     ] {
         let arguments = format!("namespace = \"p\", lease = \"90s\"{on_lapse}");
-        let expansion = crate::expand(arguments.parse().expect("tokens"), &item);
+        let expansion = crate::expand(arguments.parse().expect("tokens"), &item, false);
         let text = expansion.to_string().replace(' ', "");
         assert!(text.contains(variant), "{text}");
         assert!(text.contains("seconds(90u64)"), "{text}");

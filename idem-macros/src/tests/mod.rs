@@ -7,6 +7,7 @@ mod identity;
 mod lease;
 mod options;
 mod snapshots;
+mod versions;
 
 use proc_macro2::TokenStream;
 use syn2::spanned::Spanned as _;
@@ -21,7 +22,7 @@ struct Expansion {
 fn apply(arguments: &str, item: &str) -> Expansion {
     let arguments: TokenStream = arguments.parse().expect("tokens");
     let item: TokenStream = item.parse().expect("tokens");
-    read(crate::expand(arguments, &item))
+    read(crate::expand(arguments, &item, false))
 }
 
 fn read(tokens: TokenStream) -> Expansion {

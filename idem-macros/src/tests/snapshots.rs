@@ -14,6 +14,7 @@ fn snapshot(name: &str, arguments: &str, item: &str) {
     let tokens = crate::expand(
         arguments.parse().expect("tokens"),
         &item.parse().expect("tokens"),
+        false,
     );
     compare(name, &format!("#[idempotent({arguments})]"), tokens);
 }
@@ -62,7 +63,7 @@ fn added(parameters: usize) -> usize {
         "async fn f(tx: &mut Tx<'_>, key: &IdempotencyKey{parameters}) -> Result<(), E> {{}}"
     );
     let item: TokenStream = item.parse().expect("tokens");
-    let expansion = crate::expand("namespace = \"p\"".parse().expect("tokens"), &item);
+    let expansion = crate::expand("namespace = \"p\"".parse().expect("tokens"), &item, false);
     count(expansion) - count(item)
 }
 
@@ -80,6 +81,7 @@ fn a_plain_handler_expands_to_at_most_430_tokens() {
     let tokens = crate::expand(
         PLAIN.0.parse().expect("tokens"),
         &PLAIN.1.parse().expect("tokens"),
+        false,
     );
     let documentation = count("#[doc = \"Pays.\"]".parse().expect("tokens"));
     let registry = "::idem_runtime::__private::register! { [::idem_runtime::__private] \"payments\", \"create_payment\", \"create_payment\" }";
@@ -144,6 +146,35 @@ fn reviewed_under_a_lease() {
         "namespace = \"mail\", lease = \"5m\", authorize = may_see",
         "async fn send(attempt: &Attempt, key: &IdempotencyKey, mail: Mail) -> Result<u64, MailError> { relay(attempt, mail).await }",
     );
+}
+
+/// With the feature `lock`.
+#[test]
+fn locked() {
+    let arguments = "namespace = \"payments\", retention = \"7d\", result_version = 3, upcast = from_second, write_version = 2";
+    let item = "async fn create<'a, T>(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: &'a Create<'a>, Json(body): Json<Body>, #[cfg(unix)] of: Vec<T>, memo: Option<&str>) -> Result<Payment, PaymentError> { todo!() }";
+    let tokens = crate::expand(
+        arguments.parse().expect("tokens"),
+        &item.parse().expect("tokens"),
+        true,
+    );
+    compare("locked", &format!("#[idempotent({arguments})]"), tokens);
+}
+
+#[test]
+fn versions() {
+    snapshot(
+        "versions",
+        "namespace = \"payments\", result_version = 3, upcast(from_first, v2::upcast), write_version = 1, downcast = to_first",
+        "async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey) -> Result<Payment, PaymentError> { pay(tx).await }",
+    );
+}
+
+#[test]
+fn derived_failure_of_a_second_version() {
+    let item = "#[failure(version = 2, upcast = upcast_failure, write_version = 1)] enum PayError { #[failure(permanent)] Declined, #[failure(replayed)] Recorded(StoredFailure) }";
+    let tokens = crate::failure::derive(item.parse().expect("tokens"));
+    compare("failure_versions", "#[derive(Failure)]", tokens);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 pub mod handler;
 pub mod http;
+#[cfg(feature = "lock")]
+pub mod lock;
 pub mod private;
 #[cfg(feature = "registry")]
 pub mod registry;

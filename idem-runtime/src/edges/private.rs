@@ -20,6 +20,10 @@ pub use crate::calls::kit::request::Request;
 pub use crate::calls::kit::review::{
     Denial, Entered, RecordedAt, Review, apart, approved, denied, is_replay, recorded, together,
 };
+#[cfg(feature = "lock")]
+pub use crate::edges::lock::entry::{LockedHandler, LockedParameter, LockedRequest, lock};
+#[cfg(feature = "lock")]
+pub use crate::edges::lock::shape::{OpaqueShape, Shape};
 #[cfg(feature = "registry")]
 pub use crate::edges::registry::Handler;
 pub use crate::values::failure::StoredFailure;
