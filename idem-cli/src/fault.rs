@@ -107,6 +107,7 @@ impl From<OperateError> for Fault {
                 .mend("idem schema print --only audit | your migration tool"),
             OperateError::WrongStatus { .. }
             | OperateError::Live { .. }
+            | OperateError::Protected
             | OperateError::Changed
             | OperateError::Held
             | OperateError::AlreadyHeld

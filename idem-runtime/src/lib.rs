@@ -42,6 +42,8 @@ pub use self::stores::fast_check;
 #[doc(hidden)]
 pub use self::stores::recent_keys;
 pub use self::stores::schema;
+#[cfg(any(feature = "encrypt", feature = "zstd"))]
+pub use self::values::codec;
 pub use self::values::{error, fingerprint, key, policy, record, version};
 pub use self::workers::purge;
 

@@ -1,12 +1,11 @@
 //! `cargo xtask check`: runs every check of the source that needs no database.
 
 use crate::cargo::{APART, EXAMPLE, Steps, cargo, workspace};
-use crate::features::{self, Pairs};
-use crate::{Outcome, deny, machine};
+use crate::{Outcome, deny, features, machine};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
-pub(crate) fn run(pairs: Pairs) -> Outcome {
+pub(crate) fn run() -> Outcome {
     machine::provide_compiler()?;
     let mut steps = Steps::default();
     steps.perform(cargo().args(["fmt", "--all", "--check"]));
@@ -31,7 +30,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
     }
     steps.perform(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
     for package in ["idem-runtime", "idem-axum", "idem-messaging"] {
-        for set in features::sets(package, pairs)? {
+        for set in features::sets(package)? {
             // Clippy passes the flags to this crate only, so its dependencies are not rebuilt.
             steps.perform(
                 cargo()

@@ -66,6 +66,11 @@ fn sentence(explanation: &Explanation, record: &RecordDetail, operation: &str) -
              (`operation = \"{}\"`) until these records have expired.",
             record.summary.operation, record.summary.operation
         ),
+        Comparison::Keyed => format!(
+            "the fingerprint is keyed, and this program does not have the key with id {}: only a program with the operation's \
+             codec can compare.",
+            explanation.key_id.unwrap_or_default()
+        ),
         Comparison::UnknownVersion => {
             "the fingerprint is of a newer version: use the newest `idem`.".to_owned()
         }
@@ -116,6 +121,7 @@ fn as_json(explanation: &Explanation, reveal: bool) -> Value {
         Comparison::Same => "same",
         Comparison::OtherOperation => "other-operation",
         Comparison::NotCompared => "not-compared",
+        Comparison::Keyed => "keyed",
         Comparison::UnknownVersion => "unknown-version",
         _ => "different",
     };
@@ -129,6 +135,7 @@ fn as_json(explanation: &Explanation, reveal: bool) -> Value {
     });
     json!({
         "verdict": verdict,
+        "key_id": explanation.key_id,
         "recorded": explanation.recorded.map(|hash| hash.to_string()),
         "submitted": explanation.submitted.map(|hash| hash.to_string()),
         "differences": differences.collect::<Value>(),

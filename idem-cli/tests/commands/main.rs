@@ -4,6 +4,7 @@ mod archive;
 mod audit;
 mod changes;
 mod doctor;
+mod encrypted;
 mod events;
 mod faults;
 mod holds;
@@ -27,6 +28,11 @@ macro_rules! stamp {
                     records_are_listed_by_what_is_asked_for,
                     a_payload_is_shown_only_where_it_is_revealed,
                     a_request_is_explained_against_its_record,
+                }
+                encrypted::{
+                    an_encrypted_payload_is_named_by_its_key,
+                    nothing_in_clear_is_written_beside_an_encrypted_payload,
+                    what_is_only_compressed_is_shown,
                 }
                 changes::{
                     an_unknown_outcome_is_resolved_as_completed,

@@ -52,6 +52,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("table", "table = \"app.idempotency\""),
         ("authorize", "authorize = may_see_payment"),
         ("on_replay", "on_replay = refresh_payment"),
+        ("codec", "codec = PAYMENTS"),
         ("marker", "marker = CreatePaymentOperation"),
         ("allow", "allow(pool)"),
         ("crate", "crate = path::to::idem_runtime"),
@@ -79,6 +80,9 @@ const VOCABULARY: Vocabulary = Vocabulary {
         ("migrate", "upcast"),
         ("upcaster", "upcast"),
         ("downcaster", "downcast"),
+        ("protect", "codec"),
+        ("encrypt", "codec"),
+        ("compress", "codec"),
     ],
 };
 
@@ -118,6 +122,8 @@ pub(crate) struct Options {
     pub(crate) on_replay: Slot<Path>,
     /// `allow`: whether a pool among the parameters is meant.
     pub(crate) allows_pool: Slot<bool>,
+    /// The static whose keys and settings the payloads are written by.
+    pub(crate) codec: Slot<Path>,
     pub(crate) runtime: Slot<Path>,
     /// Whether an argument could not be assigned to an option. A missing option may then be that
     /// argument.
@@ -174,6 +180,7 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
         "authorize" => options.authorize.set(at, value::path),
         "on_replay" => options.on_replay.set(at, value::path),
         "allow" => options.allows_pool.set(at, value::allowed),
+        "codec" => options.codec.set(at, value::path),
         "crate" => options.runtime.set(at, value::path),
         other => unreachable!("`{other}` is in the table of options but has no slot"),
     }

@@ -63,6 +63,9 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     if let Some(table) = &options.table.value {
         operation.extend(quote_spanned!(mixed=> .table(#table)));
     }
+    if let Some(codec) = &options.codec.value {
+        operation.extend(quote_spanned!(mixed=> .codec(&#codec)));
+    }
     operation
 }
 

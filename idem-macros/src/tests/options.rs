@@ -28,6 +28,21 @@ fn a_handler_without_faults_reports_none() {
 }
 
 #[test]
+fn a_codec_is_named_by_its_path() {
+    reports("namespace = \"p\", codec = keys::PAYMENTS", HANDLER, &[]);
+    says(
+        "namespace = \"p\", codec = \"PAYMENTS\"",
+        "IDEM023",
+        "`codec` is written `codec = PAYMENTS`",
+    );
+    says(
+        "namespace = \"p\", encrypt = PAYMENTS",
+        "IDEM021",
+        "did you mean `codec = PAYMENTS`?",
+    );
+}
+
+#[test]
 fn a_function_that_reviews_replays_is_named_by_its_path_and_given_whole_parameters() {
     reports(
         "namespace = \"p\", authorize = may_see, on_replay = desk::refresh",

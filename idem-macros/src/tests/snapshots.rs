@@ -131,6 +131,15 @@ fn every_option() {
 }
 
 #[test]
+fn encrypted() {
+    snapshot(
+        "encrypted",
+        "namespace = \"payments\", codec = keys::PAYMENTS",
+        "async fn create(tx: &mut PgTransaction<'_>, key: &IdempotencyKey, cmd: Create) -> Result<Payment, PaymentError> { pay(tx, cmd).await }",
+    );
+}
+
+#[test]
 fn reviewed() {
     snapshot(
         "reviewed",

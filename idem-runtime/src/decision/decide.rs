@@ -7,10 +7,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::open::Opener;
 use crate::values::error::{Error, Mismatch};
-use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, differing, without_order};
+use crate::values::fingerprint::{
+    FINGERPRINT_KEYED, FINGERPRINT_VERSION, Fingerprint, differing, without_order,
+};
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
-use crate::values::record::{AttemptId, Record, Status, Timestamp};
+use crate::values::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 /// The state of the store at one moment.
 #[derive(Debug, Clone)]
@@ -47,13 +50,15 @@ pub(crate) struct DecideInput<'a> {
     pub(crate) operation: &'a str,
     /// The canonical JSON of the request, or `None` if the operation compares no requests.
     pub(crate) request: Option<&'a [u8]>,
-    /// Its fingerprint of version [`FINGERPRINT_VERSION`], if already computed.
+    /// Its fingerprint of the version that the operation writes, if already computed.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// How a record past its retention is read.
     pub(crate) expiry: Expiry,
     /// The attempt that requests a lease, or `None` in atomic mode, where lapsed leases are not
     /// taken over.
     pub(crate) lease_holder: Option<LeaseHolder>,
+    /// What reads a record whose payloads are not plain JSON, if the operation has a codec.
+    pub(crate) opener: Option<Opener<'a>>,
 }
 
 impl DecideInput<'_> {
@@ -188,12 +193,27 @@ fn decide_record(record: Record, now: Timestamp, input: DecideInput<'_>) -> Opti
         Err(error) => return Some(Decision::Refuse(error)),
     }
     Some(match record.status {
-        Status::Completed => Decision::Replay(Box::new(record)),
-        Status::Failed => Decision::ReplayFailure(Box::new(record)),
+        Status::Completed => replay(record, input, Decision::Replay),
+        Status::Failed => replay(record, input, Decision::ReplayFailure),
         Status::Unknown => Decision::Refuse(unknown(&record)),
         Status::InProgress => decide_lease(record, now, input.lease_holder),
         Status::Released => return None,
     })
+}
+
+/// Returns the replay of a record whose payload can be opened.
+fn replay(
+    record: Record,
+    input: DecideInput<'_>,
+    replay: impl FnOnce(Box<Record>) -> Decision,
+) -> Decision {
+    match input.opener {
+        None => replay(Box::new(record)),
+        Some(opener) => match opener.open_answer(record) {
+            Ok(record) => replay(Box::new(record)),
+            Err(error) => Decision::Refuse(error),
+        },
+    }
 }
 
 /// Decides on a lease. At `locked_until` itself the lease has lapsed: that is the first moment that
@@ -247,7 +267,7 @@ pub(crate) fn unknown(record: &Record) -> Error {
 /// hashed by the algorithm of the record.
 fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>, Error> {
     let submitted = match input.request {
-        Some(request) => Some(submitted(record.fingerprint_version, input, request)?),
+        Some(request) => Some(submitted(record, input, request)?),
         None => None,
     };
     let same_request = match (record.fingerprint, submitted) {
@@ -260,12 +280,12 @@ fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>,
         return Ok(None);
     }
     let mut mismatch = Mismatch::new(record.operation.clone(), input.operation.to_owned());
-    mismatch.recorded_request.clone_from(&record.request);
+    mismatch.recorded_request = recorded_request(record, input.opener);
     mismatch.recorded_request_too_large = record.request_too_large;
     mismatch.recorded_hash = record.fingerprint.map(|hash| hash.to_string());
     mismatch.submitted_hash = submitted.map(|hash| hash.to_string());
     if record.operation == input.operation
-        && let (Some(recorded), Some(submitted)) = (&record.request, input.request)
+        && let (Some(recorded), Some(submitted)) = (&mismatch.recorded_request, input.request)
     {
         let elements = without_order(recorded);
         mismatch.differs_in_order_only = elements.is_some() && elements == without_order(submitted);
@@ -274,10 +294,36 @@ fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>,
     Ok(Some(mismatch))
 }
 
-/// Returns the fingerprint of the submitted request by the algorithm of `version`.
-fn submitted(version: i16, input: DecideInput<'_>, request: &[u8]) -> Result<Fingerprint, Error> {
-    match input.fingerprint {
-        Some(fingerprint) if version == FINGERPRINT_VERSION => Ok(fingerprint),
+/// Returns the recorded request, or `None` if there is none that this call can open: it is another request all the same.
+fn recorded_request(record: &Record, opener: Option<Opener<'_>>) -> Option<Vec<u8>> {
+    match opener {
+        Some(opener) => opener.open_request(record).ok().flatten(),
+        None if record.codec == CODEC_JSON => record.request.clone(),
+        None => None,
+    }
+}
+
+/// Returns the fingerprint of the submitted request by the algorithm, and the key, of the recorded one.
+fn submitted(
+    record: &Record,
+    input: DecideInput<'_>,
+    request: &[u8],
+) -> Result<Fingerprint, Error> {
+    let version = record.fingerprint_version;
+    let written = input
+        .opener
+        .map_or(FINGERPRINT_VERSION, Opener::fingerprint_version);
+    let computed = input.fingerprint.filter(|_| version == written);
+    if let (FINGERPRINT_KEYED, Some(opener)) = (version, input.opener) {
+        let compared = (input.namespace, input.operation, request);
+        return match record.fingerprint {
+            Some(recorded) => opener.fingerprint_as(recorded, computed, compared),
+            // Any will do: there is none to compare it with.
+            None => Fingerprint::current(input.namespace, input.operation, request),
+        };
+    }
+    match computed {
+        Some(fingerprint) => Ok(fingerprint),
         _ => Fingerprint::compute(version, input.namespace, input.operation, request).ok_or(
             Error::UnknownState {
                 what: "fingerprint version",

@@ -39,6 +39,12 @@ pub enum OperateError {
         /// The time to the end of the lease.
         left: Duration,
     },
+    /// The operation of the record has a codec: a payload in clear would stand beside those that may not.
+    #[error(
+        "the payloads of the record's operation are encrypted or compressed, and a result in clear would stand beside them; nothing \
+         was changed: settle it in a program with the codec (`Store::codec`, then `resolve_completed` or `resolve_failed`)"
+    )]
+    Protected,
     /// The record has changed since it was read: its attempt came back, another one took over, or another operator was
     /// first.
     #[error("the record has changed since it was read; nothing was changed: look at it again")]

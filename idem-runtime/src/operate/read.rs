@@ -90,6 +90,9 @@ pub struct RecordSummary {
     pub expires_at: Option<Timestamp>,
     /// When the lease ends, or ended.
     pub locked_until: Option<Timestamp>,
+    /// The codec of the payloads: 1 for JSON in clear, 2 if each says by its first byte how it is read
+    /// ([`PayloadForm`](super::PayloadForm)).
+    pub codec: i64,
     /// The length of the request that was kept, in bytes; 0 if it was too large to be kept.
     pub request_bytes: Option<u64>,
     /// The length of the result, in bytes.
@@ -121,7 +124,7 @@ impl RecordSummary {
 }
 
 /// How many columns [`columns`] selects.
-pub(super) const WIDTH: usize = 14;
+pub(super) const WIDTH: usize = 15;
 
 /// The columns that [`summary`] reads.
 pub(super) fn columns(dialect: &Dialect) -> String {
@@ -140,6 +143,7 @@ pub(super) fn columns(dialect: &Dialect) -> String {
         dialect.number_cell(&dialect.length("request")),
         dialect.number_cell(&dialect.length("result")),
         dialect.number_cell(&dialect.length("failure")),
+        dialect.number_cell("codec"),
     ]
     .join(", ")
 }
@@ -180,6 +184,7 @@ pub(super) fn summary(row: &Cells, now: Timestamp) -> Result<RecordSummary, Erro
         request_bytes: length(11),
         result_bytes: length(12),
         failure_bytes: length(13),
+        codec: row.number(14).unwrap_or_default(),
         read_at: now,
     })
 }

@@ -18,7 +18,7 @@ use crate::stores::operate::{OperateBackend, OperateSession as _};
 use crate::values::failure::StoredFailure;
 use crate::values::payload::versioned::with_version;
 use crate::values::policy::{DEFAULT_RESULT_LIMIT, DEFAULT_RETENTION, OnLapse};
-use crate::values::record::{AttemptId, Status};
+use crate::values::record::{AttemptId, CODEC_JSON, Status};
 
 /// What became of an effect. `Debug` shows no payload.
 #[derive(Clone)]
@@ -127,6 +127,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// - [`OperateError::Live`] if the lease has not lapsed.
     /// - [`OperateError::Changed`] if the record has changed since it was read: resolved by somebody else, or completed by
     ///   its attempt.
+    /// - [`OperateError::Protected`] for a result or a failure of an operation that has a codec.
     /// - [`OperateError::NotJson`], [`OperateError::TooLarge`], [`OperateError::AuditTable`].
     /// - [`OperateError::Library`]: its variant lists what the database may refuse. After [`Error::CommitUnknown`](crate::Error::CommitUnknown) look at the record again.
     pub async fn resolve(
@@ -152,6 +153,10 @@ impl<DB: OperateBackend> Operator<DB> {
     ) -> Result<(), OperateError> {
         let lapses = check(record)?;
         let payload = resolution.payload()?;
+        let has_payload = payload.result.is_some() || payload.failure.is_some();
+        if has_payload && record.codec != i64::from(CODEC_JSON) {
+            return Err(OperateError::Protected);
+        }
         let write = Write {
             becomes: AttemptId::random(),
             result: payload.result.as_deref(),

@@ -18,14 +18,12 @@ pub struct RecordDetail {
     pub summary: RecordSummary,
     /// The version of the fingerprint.
     pub fingerprint_version: i64,
-    /// The codec of the payloads, 1 for JSON.
-    pub codec: i64,
     /// The hash of the request; `None` if the operation compares none.
     pub fingerprint: Option<Fingerprint>,
-    /// The canonical request, if it was kept.
+    /// The canonical request, if it was kept. The payloads are as they are stored: [`forms`](Self::forms) says how.
     pub request: Option<Vec<u8>>,
     /// The version of the result or of the failure: that of the handler (`result_version`) or of its error type that
-    /// recorded it. `None` if there is neither, or in a codec that this build does not know.
+    /// recorded it. `None` if there is neither, or if the payload is not JSON in clear.
     pub payload_version: Option<u16>,
     /// The result of a completed record.
     pub result: Option<Vec<u8>>,
@@ -38,6 +36,22 @@ impl fmt::Debug for RecordDetail {
         f.debug_struct("RecordDetail")
             .field("summary", &self.summary)
             .finish_non_exhaustive()
+    }
+}
+
+impl RecordDetail {
+    /// Takes the version off the payloads, if they are JSON.
+    pub(super) fn split_versions(&mut self) {
+        if self.summary.codec != i64::from(CODEC_JSON) {
+            return;
+        }
+        for payload in [&mut self.result, &mut self.failure] {
+            let split = payload.as_deref().map(versioned::split);
+            if let Some((version, json)) = split {
+                self.payload_version = Some(version);
+                *payload = Some(json.to_vec());
+            }
+        }
     }
 }
 
@@ -63,10 +77,9 @@ impl<DB: OperateBackend> Operator<DB> {
         let bytes = ["fingerprint", "request", "result", "failure"];
         let bytes = bytes.map(|column| dialect.bytes_cell(column)).join(", ");
         let statement = format!(
-            "SELECT {}, {}, {}, {bytes} FROM {} WHERE {}",
+            "SELECT {}, {}, {bytes} FROM {} WHERE {}",
             columns(&dialect),
             dialect.number_cell("fingerprint_version"),
-            dialect.number_cell("codec"),
             self.full_table(),
             key.condition(&dialect),
         );
@@ -74,28 +87,17 @@ impl<DB: OperateBackend> Operator<DB> {
         let Some(row) = rows.first() else {
             return Ok(None);
         };
-        let hash = row.bytes(WIDTH + 2).and_then(|hash| hash.try_into().ok());
-        let codec = row.number(WIDTH + 1).unwrap_or_default();
-        let (mut result, mut failure) = (row.bytes(WIDTH + 4), row.bytes(WIDTH + 5));
-        let mut payload_version = None;
-        if codec == i64::from(CODEC_JSON) {
-            for payload in [&mut result, &mut failure] {
-                let split = payload.as_deref().map(versioned::split);
-                if let Some((version, json)) = split {
-                    payload_version = Some(version);
-                    *payload = Some(json.to_vec());
-                }
-            }
-        }
-        Ok(Some(RecordDetail {
+        let hash = row.bytes(WIDTH + 1).and_then(|hash| hash.try_into().ok());
+        let mut record = RecordDetail {
             summary: summary(row, now)?,
             fingerprint_version: row.number(WIDTH).unwrap_or_default(),
-            codec,
             fingerprint: hash.map(Fingerprint::from_bytes),
-            request: row.bytes(WIDTH + 3).filter(|request| !request.is_empty()),
-            payload_version,
-            result,
-            failure,
-        }))
+            request: row.bytes(WIDTH + 2).filter(|request| !request.is_empty()),
+            payload_version: None,
+            result: row.bytes(WIDTH + 3),
+            failure: row.bytes(WIDTH + 4),
+        };
+        record.split_versions();
+        Ok(Some(record))
     }
 }

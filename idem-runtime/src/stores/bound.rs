@@ -9,10 +9,11 @@ use super::claim::{ClaimRequest, Found};
 use super::hold::decide_held;
 use super::session::{BodyWrites, ClaimOf, NewRecord, Purgeable, RequestOf, Session, Written};
 use super::typed::Store;
-use crate::decision::{DecideInput, Decision, Outcome, TypedMismatch, unknown};
+use crate::decision::{DecideInput, Decision, Opener, Outcome, TypedMismatch, unknown};
+use crate::values::codec::{Binding, CallCodec, Column};
 use crate::values::error::{Error, Field, Mismatch};
 use crate::values::failure::StoredFailure;
-use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::values::fingerprint::{Fingerprint, canonical_json};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, limits, text};
 use crate::values::payload::versioned::decode_result;
@@ -42,6 +43,7 @@ pub struct StoreClaim<S: Session> {
     held: ClaimOf<S>,
     operation: String,
     fingerprint: Fingerprint,
+    call_codec: CallCodec,
     request: Option<Vec<u8>>,
     replaces: Option<AttemptId>,
     attempt: i32,
@@ -114,8 +116,9 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
     {
         text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
-        let claim_request =
-            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let identity = self.identity(&call_codec, key, operation)?;
+        let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
         let input = DecideInput {
             namespace: self.store.namespace.as_str(),
             operation,
@@ -123,6 +126,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             fingerprint: None,
             expiry: self.store.expiry,
             lease_holder: None,
+            opener: Opener::of(call_codec.protection(), &claim_request.identity),
         };
         let Found {
             lookup,
@@ -132,16 +136,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             Decision::Run {
                 replaces, attempt, ..
             } => {
-                let fingerprint = Fingerprint::compute(
-                    FINGERPRINT_VERSION,
-                    input.namespace,
-                    operation,
-                    &canonical,
-                )
-                .ok_or(Error::UnknownState {
-                    what: "fingerprint version",
-                    value: FINGERPRINT_VERSION.into(),
-                })?;
+                let fingerprint = call_codec.fingerprint(input.namespace, operation, &canonical)?;
                 if !held.verified {
                     self.conn.verify(&held).await?;
                 }
@@ -150,6 +145,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
                     held,
                     operation: operation.to_owned(),
                     fingerprint,
+                    call_codec,
                     request: self
                         .store
                         .record_request
@@ -215,13 +211,21 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         self.or_withdraw(&claim_request, released).await
     }
 
-    /// Reads a record, expired or not, for operators and status pages.
+    /// Reads a record, expired or not, for operators and status pages. Without the codec of its operation
+    /// (`Store::codec`), encrypted and compressed payloads are returned as they are stored.
     ///
     /// # Errors
-    /// [`Error::ScopeMissing`] for a key without a scope; [`Error::UnknownState`]; and the database's.
+    /// [`Error::ScopeMissing`] for a key without a scope; [`Error::UnknownState`]; [`Error::Codec`] if the store's codec
+    /// does not open the payloads; and the database's.
     pub async fn get(&mut self, key: &IdempotencyKey) -> Result<Option<Record>, Error> {
-        let claim_request = ClaimRequest::new(self.store.table.clone(), self.identity(key, "get")?);
-        Ok(self.conn.look_up(&claim_request).await?.lookup.record)
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let identity = self.identity(&call_codec, key, "get")?;
+        let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
+        let record = self.conn.look_up(&claim_request).await?.lookup.record;
+        match Opener::of(call_codec.protection(), &claim_request.identity) {
+            Some(opener) => record.map(|record| opener.open(record)).transpose(),
+            None => Ok(record),
+        }
     }
 
     /// Deletes up to `limit` expired records of the table, of every namespace, and returns the number deleted.
@@ -234,17 +238,20 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             .await
     }
 
+    /// Returns the identity of a key of the caller's.
     pub(super) fn identity(
         &self,
+        call_codec: &CallCodec,
         key: &IdempotencyKey,
         operation: &str,
     ) -> Result<Identity, Error> {
         match key.scope() {
-            Some(scope) => Ok(Identity::new(
-                &self.store.namespace,
-                scope.clone(),
-                key.clone(),
-            )),
+            Some(scope) => {
+                let namespace = &self.store.namespace;
+                let (scope, key) =
+                    call_codec.stored(namespace.as_str(), scope.clone(), key.clone())?;
+                Ok(Identity::new(namespace, scope, key))
+            }
             None => Err(Error::ScopeMissing {
                 operation: operation.to_owned().into(),
             }),
@@ -258,13 +265,28 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         payload: &[u8],
     ) -> Result<(), Error> {
         let failed = status == Status::Failed;
+        let binding = Binding {
+            identity: &claim.held.request.identity,
+            operation: &claim.operation,
+        };
+        let column = if failed {
+            Column::Failure
+        } else {
+            Column::Result
+        };
+        let attempt_id = claim.held.request.attempt_id;
+        let protect = |column, json| claim.call_codec.protect(binding, column, attempt_id, json);
+        let request = claim.request.as_deref();
+        let request = request.map(|request| protect(Column::Request, request));
+        let (request, payload) = (request.transpose()?, protect(column, payload)?);
         let record = NewRecord {
             status,
             operation: &claim.operation,
             fingerprint: Some(claim.fingerprint),
-            request: claim.request.as_deref(),
-            result: (!failed).then_some(payload),
-            failure: failed.then_some(payload),
+            format: claim.call_codec.format(),
+            request: request.as_deref(),
+            result: (!failed).then_some(&*payload),
+            failure: failed.then_some(&*payload),
             retention: self.store.retention_micros(),
             replaces: claim.replaces,
             attempt: claim.attempt,

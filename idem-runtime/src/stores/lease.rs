@@ -20,7 +20,7 @@ use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::identity::Identity;
 use crate::values::policy::Lease;
-use crate::values::record::{AttemptId, Record, Status, Timestamp};
+use crate::values::record::{AttemptId, CODEC_JSON, Format, Record, Status, Timestamp};
 
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
 #[diagnostic::on_unimplemented(
@@ -148,6 +148,7 @@ pub struct LeaseRequest<'a> {
     pub(crate) input: DecideInput<'a>,
     pub(crate) lease: Lease,
     pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) format: Format,
     pub(crate) request: Option<&'a [u8]>,
 }
 
@@ -234,6 +235,7 @@ impl<'a> LeaseRequest<'a> {
             status: Status::InProgress,
             operation: self.input.operation,
             fingerprint: self.fingerprint,
+            format: self.format,
             request: self.request,
             result: None,
             failure: None,
@@ -254,6 +256,8 @@ pub struct Write<'a> {
     pub(crate) becomes: AttemptId,
     /// Microseconds: of the lease for a heartbeat, otherwise of the retention.
     pub(crate) lasts: i64,
+    /// The codec of the result or the failure, and of the request that the record keeps.
+    pub(crate) codec: i16,
     pub(crate) result: Option<&'a [u8]>,
     pub(crate) failure: Option<&'a [u8]>,
 }
@@ -275,6 +279,7 @@ impl Write<'_> {
             expected: attempt_id,
             becomes: attempt_id,
             lasts,
+            codec: CODEC_JSON,
             result: None,
             failure: None,
         }

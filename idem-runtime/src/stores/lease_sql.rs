@@ -5,9 +5,8 @@
 
 pub(super) use super::session::purgeable;
 use crate::decision::Change;
-use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::policy::OnLapse;
-use crate::values::record::{CODEC_JSON, Status};
+use crate::values::record::{Format, Status};
 
 /// The dialect's spelling of the parts that all of these statements have.
 pub(super) struct LeaseDialect {
@@ -63,6 +62,7 @@ impl LeaseDialect {
         &self,
         table: &str,
         values: &LeaseValues<String>,
+        format: Format,
         rows: (&str, &str),
     ) -> String {
         let (before, behind) = rows;
@@ -91,7 +91,8 @@ impl LeaseDialect {
             "{insert} {table} (namespace, scope, {key_column}, created_at, expires_at, locked_until, attempt_id, \
              attempt, status, fingerprint_version, codec, operation, fingerprint, request, on_lapse) \
              {before}{namespace}, {scope}, {key}, {now}, {never}, {until}, {attempt_id}, {attempt}, {status}, \
-             {FINGERPRINT_VERSION}, {CODEC_JSON}, {operation}, {fingerprint}, {request}, {on_lapse}{behind}"
+             {}, {}, {operation}, {fingerprint}, {request}, {on_lapse}{behind}",
+            format.fingerprint_version, format.codec,
         )
     }
 
@@ -101,8 +102,8 @@ impl LeaseDialect {
         &self,
         table: &str,
         values: &LeaseValues<String>,
-        also: &str,
-        is_replaced: &str,
+        format: Format,
+        (also, is_replaced): (&str, &str),
         take_over: bool,
     ) -> String {
         let LeaseDialect {
@@ -132,9 +133,10 @@ impl LeaseDialect {
         format!(
             "{update} {table} SET created_at = {now}, expires_at = {never}, locked_until = {until}, {also}\
              attempt_id = {attempt_id}, attempt = {attempt}, status = {status}, \
-             fingerprint_version = {FINGERPRINT_VERSION}, codec = {CODEC_JSON}, operation = {operation}, \
+             fingerprint_version = {}, codec = {}, operation = {operation}, \
              fingerprint = {fingerprint}, request = {request}, result = NULL, failure = NULL, \
-             on_lapse = {on_lapse} WHERE {is_replaced} AND {guard}"
+             on_lapse = {on_lapse} WHERE {is_replaced} AND {guard}",
+            format.fingerprint_version, format.codec,
         )
     }
 
@@ -142,7 +144,7 @@ impl LeaseDialect {
     pub(super) fn change(
         &self,
         table: &str,
-        change: Change,
+        (change, codec): (Change, i16),
         values: &WriteValues<String>,
         is_it: &str,
     ) -> String {
@@ -162,9 +164,13 @@ impl LeaseDialect {
             | Change::Release
             | Change::LapseReleased
             | Change::Settle(_) => format!(
-                ", created_at = {moment}, expires_at = {}, locked_until = NULL, codec = {CODEC_JSON}, \
-                 result = {}, failure = {}",
+                ", created_at = {moment}, expires_at = {}, locked_until = NULL{}, result = {}, failure = {}",
                 self.later(moment, lasts),
+                // Of a released record the request alone is kept, in the codec that it has.
+                match change.to() {
+                    Status::Released => String::new(),
+                    _ => format!(", codec = {codec}"),
+                },
                 values.result,
                 values.failure,
             ),

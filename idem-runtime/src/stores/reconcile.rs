@@ -6,6 +6,7 @@
 //! key that the attempt gave its provider. With either, somebody asks the provider what happened, and settles
 //! the record by one compare-and-swap. From then on the late attempt is fenced off.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -16,31 +17,49 @@ use super::claim::ClaimRequest;
 use super::lease::{LeaseSession, Overdue, Page, UnknownRecord, Write};
 use super::leased::{certain, write_fenced};
 use super::session::Purgeable;
-use crate::decision::Change;
-use crate::values::error::Error;
+use crate::decision::{Change, Opener};
+use crate::values::codec::{Binding, CallCodec, Column};
+use crate::values::error::{CodecFault, Error};
 use crate::values::failure::StoredFailure;
+use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::payload::{PayloadKind, decode_request};
-use crate::values::record::{AttemptId, Record, Status, Timestamp};
+use crate::values::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 /// A key whose outcome is unknown, as it was read. It can be settled only if its record is still the same.
 #[derive(Debug, Clone)]
 pub struct Unknown {
     claim_request: ClaimRequest<()>,
     record: Record,
+    /// Whether the request is in the record as JSON.
+    is_open: bool,
+    /// Why the store's codec did not open the request.
+    fault: Option<CodecFault>,
     settles_as: AttemptId,
 }
 
 impl Unknown {
-    fn new(claim_request: ClaimRequest<()>, record: Record) -> Self {
+    fn new(claim_request: ClaimRequest<()>, mut record: Record, call_codec: &CallCodec) -> Self {
+        let opener = Opener::of(call_codec.protection(), &claim_request.identity);
+        let (mut is_open, mut fault) = (record.codec == CODEC_JSON, None);
+        if let Some(opener) = opener {
+            match opener.open_request(&record) {
+                Ok(request) => (is_open, record.request) = (true, request),
+                // The outcome can be settled all the same: the provider is asked by the external key.
+                Err(Error::Codec(found)) => (is_open, fault) = (false, Some(found)),
+                Err(_) => is_open = false,
+            }
+        }
         Self {
             claim_request,
             record,
+            is_open,
+            fault,
             settles_as: AttemptId::random(),
         }
     }
 
-    /// Returns the key, with its scope.
+    /// Returns the key, with its scope, as the table holds them: a codec may hash them.
     pub fn key(&self) -> IdempotencyKey {
         let identity = &self.claim_request.identity;
         identity.key().clone().scoped(identity.scope().clone())
@@ -86,9 +105,16 @@ impl Unknown {
     /// Returns the canonical JSON of the request, as it is compared. For a handler it is an object with a
     /// member for each parameter. It writes 1000 as `1e3`, which decoders into integers refuse and
     /// [`decode_request`](Self::decode_request) accepts. Returns `None` if the operation compares nothing, or
-    /// if the request was [too large](Self::request_too_large) to be kept.
+    /// if the request was [too large](Self::request_too_large) to be kept, or is
+    /// [protected](Self::request_is_protected).
     pub fn request(&self) -> Option<&[u8]> {
-        self.record.request.as_deref()
+        self.record.request.as_deref().filter(|_| self.is_open)
+    }
+
+    /// Returns whether the record has a request that this store cannot open: it is encrypted or compressed, and the
+    /// store has no codec (`Store::codec`), or not the key. [`decode_request`](Self::decode_request) says why.
+    pub fn request_is_protected(&self) -> bool {
+        self.record.request.is_some() && !self.is_open
     }
 
     /// Returns whether the request was too long to be kept. The record then has its hash alone, and the
@@ -100,11 +126,26 @@ impl Unknown {
     /// Returns the request, decoded.
     ///
     /// # Errors
-    /// [`Error::IncompatibleState`] if it is no `Q`.
+    /// [`Error::IncompatibleState`] if it is no `Q`; [`Error::Codec`] or [`Error::UnknownState`] if it is
+    /// [protected](Self::request_is_protected).
     pub fn decode_request<Q: DeserializeOwned>(&self) -> Result<Option<Q>, Error> {
+        if self.request_is_protected() {
+            return Err(self.protected());
+        }
         self.request()
             .map(|bytes| decode_request(self.operation(), bytes))
             .transpose()
+    }
+
+    /// Returns why the request is protected.
+    fn protected(&self) -> Error {
+        match &self.fault {
+            Some(fault) => fault.clone().into(),
+            None => Error::UnknownState {
+                what: "codec",
+                value: self.record.codec.into(),
+            },
+        }
     }
 }
 
@@ -132,8 +173,10 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             limit,
             after,
         };
+        let call_codec = CallCodec::of(self.store.codec)?;
         let listed = self.conn.unknown(&page).await?;
-        listed.into_iter().map(|one| self.found(one)).collect()
+        let found = listed.into_iter().map(|one| self.found(one, &call_codec));
+        found.collect()
     }
 
     /// Counts the unknown outcomes of this namespace, for an alarm: they never expire unless somebody asks for
@@ -163,14 +206,15 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// [`Error::ScopeMissing`] for a key without a scope; and the database's.
     pub async fn look_up(&mut self, key: &IdempotencyKey) -> Result<Option<Unknown>, Error> {
-        let claim_request =
-            ClaimRequest::new(self.store.table.clone(), self.identity(key, "look_up")?);
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let identity = self.identity(&call_codec, key, "look_up")?;
+        let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
         let found = self.conn.look_up(&claim_request.on_connection()).await?;
         Ok(found
             .lookup
             .record
             .filter(|record| record.status == Status::Unknown)
-            .map(|record| Unknown::new(claim_request, record)))
+            .map(|record| Unknown::new(claim_request, record, &call_codec)))
     }
 
     /// Changes up to `limit` leases of `operation` that have lapsed without any caller seeing it, by the policy
@@ -203,6 +247,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// # Errors
     /// [`Error::LeaseLost`] if the outcome is no longer unknown: its attempt has completed late, or it is
     /// settled already, by somebody else or otherwise; [`Error::NotStorable`]; [`Error::TooLargeToRecord`]; [`Error::LeaseInTransaction`];
+    /// [`Error::UnknownState`] if the record's operation has a codec and this store has none;
     /// and the database's, after which the same may be repeated.
     pub async fn resolve_completed(&mut self, unknown: &Unknown, result: &Res) -> Result<(), Error>
     where
@@ -214,8 +259,10 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             unknown.operation(),
             result,
         )?;
+        let (codec, protected) = self.protect(unknown, Column::Result, &bytes)?;
         let write = Write {
-            result: Some(&bytes),
+            codec,
+            result: Some(&protected),
             ..self.settling(unknown, Status::Completed)
         };
         self.settle(unknown, write).await
@@ -236,8 +283,10 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             unknown.operation(),
             failure,
         )?;
+        let (codec, protected) = self.protect(unknown, Column::Failure, &bytes)?;
         let write = Write {
-            failure: Some(&bytes),
+            codec,
+            failure: Some(&protected),
             ..self.settling(unknown, Status::Failed)
         };
         self.settle(unknown, write).await
@@ -250,6 +299,26 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     pub async fn resolve_never_happened(&mut self, unknown: &Unknown) -> Result<(), Error> {
         let write = self.settling(unknown, Status::Released);
         self.settle(unknown, write).await
+    }
+
+    /// Returns a payload as the record holds it, and the codec. A record of an operation with a codec gets no payload in
+    /// clear.
+    fn protect<'b>(
+        &self,
+        unknown: &Unknown,
+        column: Column,
+        json: &'b [u8],
+    ) -> Result<(i16, Cow<'b, [u8]>), Error> {
+        let call_codec = CallCodec::of(self.store.codec)?;
+        if call_codec.protection().is_none() && unknown.record.codec != CODEC_JSON {
+            return Err(unknown.protected());
+        }
+        let binding = Binding {
+            identity: &unknown.claim_request.identity,
+            operation: unknown.operation(),
+        };
+        let protected = call_codec.protect(binding, column, unknown.settles_as, json)?;
+        Ok((call_codec.format().codec, protected))
     }
 
     fn settling(&self, unknown: &Unknown, status: Status) -> Write<'static> {
@@ -269,17 +338,16 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             .map_err(certain)
     }
 
-    fn found(&self, listed: UnknownRecord) -> Result<Unknown, Error> {
+    fn found(&self, listed: UnknownRecord, call_codec: &CallCodec) -> Result<Unknown, Error> {
         let scope = if listed.scope.is_empty() {
             Scope::GLOBAL
         } else {
             Scope::new(listed.scope)?
         };
-        let key = listed.key.parse::<IdempotencyKey>()?.scoped(scope);
-        let claim_request = ClaimRequest::new(
-            self.store.table.clone(),
-            self.identity(&key, "list_unknown")?,
-        );
-        Ok(Unknown::new(claim_request, listed.record))
+        // They are as the table holds them: a codec must not hash them again.
+        let key = listed.key.parse::<IdempotencyKey>()?;
+        let identity = Identity::new(&self.store.namespace, scope, key);
+        let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
+        Ok(Unknown::new(claim_request, listed.record, call_codec))
     }
 }

@@ -6,10 +6,25 @@ use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 use crate::values::error::Error;
-use crate::values::fingerprint::Fingerprint;
+use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 
 /// Payload codec 1: JSON text in UTF-8, as `serde_json` writes it.
 pub(crate) const CODEC_JSON: i16 = 1;
+
+/// How a record's payloads and its fingerprint are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub(crate) codec: i16,
+    pub(crate) fingerprint_version: i16,
+}
+
+impl Format {
+    /// JSON in clear, and a fingerprint without a key.
+    pub(crate) const CLEAR: Self = Self {
+        codec: CODEC_JSON,
+        fingerprint_version: FINGERPRINT_VERSION,
+    };
+}
 
 /// Microseconds since 1970-01-01T00:00:00Z, read from the database's clock.
 ///
@@ -158,7 +173,8 @@ pub struct Record {
     pub status: Status,
     /// The version of the algorithm that computed `fingerprint`.
     pub fingerprint_version: i16,
-    /// The codec of `result` and `failure`, 1 for JSON.
+    /// The codec of `request`, `result` and `failure`: 1 for JSON. With 2 each says by its first byte how it is read
+    /// (encrypted, compressed), and only the codec of its operation reads it.
     pub codec: i16,
     /// The operation that claimed the key.
     pub operation: String,

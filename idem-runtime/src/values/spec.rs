@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::values::codec::Codec;
 use crate::values::key::{is_namespace, limits};
 use crate::values::policy::{Expiry, Failures, Lease, MAX_RETENTION, MAX_WAIT, OnConflict, Policy};
 
@@ -20,6 +21,7 @@ pub struct OperationSpec {
     name: &'static str,
     table: &'static str,
     policy: Policy,
+    codec: Option<&'static Codec>,
 }
 
 impl OperationSpec {
@@ -38,6 +40,7 @@ impl OperationSpec {
             name,
             table: DEFAULT_TABLE,
             policy: Policy::DEFAULT,
+            codec: None,
         }
     }
 
@@ -119,6 +122,16 @@ impl OperationSpec {
         );
         self.table = table;
         self
+    }
+
+    #[cfg(any(feature = "encrypt", feature = "zstd"))]
+    pub(crate) const fn with_codec(mut self, codec: &'static Codec) -> Self {
+        self.codec = Some(codec);
+        self
+    }
+
+    pub(crate) const fn codec(&self) -> Option<&'static Codec> {
+        self.codec
     }
 
     /// Returns the key space.

@@ -38,6 +38,8 @@ fn main() -> Outcome {
     }
     #[cfg(feature = "metrics")]
     record_metrics()?;
+    #[cfg(feature = "encrypt")]
+    install_keys()?;
     let mut ledger = Ledger::default();
     fingerprint(&mut ledger)?;
     // One thread, so that the order of execution does not depend on a scheduler.
@@ -60,6 +62,16 @@ fn record_metrics() -> Outcome {
         .set_buckets_for_metric(latency, &idem_runtime::metrics::LATENCY_BUCKETS)?
         .install_recorder()?;
     idem_runtime::metrics::describe();
+    Ok(())
+}
+
+/// Lets the handler encrypt, as a service would.
+#[cfg(feature = "encrypt")]
+fn install_keys() -> Outcome {
+    use idem_runtime::codec::{Key, KeyId, Keyring, Protection};
+
+    let keys = Keyring::new(KeyId::new(1), &Key::from_bytes([7; 32]));
+    shop::SHOP.install(Protection::encrypted(keys))?;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! A handler whose body is one INSERT, and the same transaction without the library.
 
+use std::sync::LazyLock;
+
 use idem_runtime::{IdempotencyKey, idempotent};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgPool, PgTransaction};
@@ -21,6 +23,18 @@ pub(crate) enum OrderError {
     Idempotency(#[from] idem_runtime::Error),
 }
 
+/// The codec of the handler, if it encrypts.
+#[cfg(feature = "encrypt")]
+pub(crate) static SHOP: idem_runtime::codec::Codec = idem_runtime::codec::Codec::new("SHOP");
+
+/// How many letters a result has beside its fields, for figures by size.
+static PADDING: LazyLock<usize> = LazyLock::new(|| {
+    let padding = std::env::var("IDEM_COST_RESULT").ok();
+    padding
+        .and_then(|padding| padding.parse().ok())
+        .unwrap_or(0)
+});
+
 pub(crate) async fn create(pool: &PgPool) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(
         "CREATE TABLE placed (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, customer bigint NOT NULL)",
@@ -30,7 +44,8 @@ pub(crate) async fn create(pool: &PgPool) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-#[idempotent(namespace = "shop")]
+#[cfg_attr(feature = "encrypt", idempotent(namespace = "shop", codec = SHOP))]
+#[cfg_attr(not(feature = "encrypt"), idempotent(namespace = "shop"))]
 pub(crate) async fn place_order(
     tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
@@ -57,6 +72,6 @@ async fn insert_order(tx: &mut PgTransaction<'_>, order: &Order) -> Result<Recei
     Ok(Receipt {
         number,
         customer: order.customer,
-        status: "placed".to_owned(),
+        status: "placed".to_owned() + &"x".repeat(*PADDING),
     })
 }

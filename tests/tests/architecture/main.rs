@@ -12,13 +12,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right, layer by layer: each imports only from its left.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 34] = [
     "values::failure",
     "values::error",
     "values::key",
     "values::fingerprint",
     "values::identity",
     "values::record",
+    "values::envelope",
+    "values::codec",
     "values::policy",
     "values::spec",
     "values::operation",

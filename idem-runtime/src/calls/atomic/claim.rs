@@ -9,7 +9,10 @@ use super::rollback::depth;
 use crate::calls::kit::request::Request;
 use crate::calls::telemetry::Observed;
 use crate::stores::{Backend, ClaimOf};
+use crate::values::codec::{Binding, CallCodec, Column};
+use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
+use crate::values::identity::Identity;
 use crate::values::record::AttemptId;
 use crate::values::spec::OperationSpec;
 
@@ -70,15 +73,35 @@ pub(super) struct RequestSnapshot {
     pub(super) name: Cow<'static, str>,
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) request: Option<Vec<u8>>,
+    pub(super) call_codec: CallCodec,
 }
 
 impl RequestSnapshot {
+    /// Returns request and payload as the record holds them.
+    pub(super) fn protect<'b>(
+        &'b self,
+        identity: &Identity,
+        attempt_id: AttemptId,
+        column: Column,
+        payload: &'b [u8],
+    ) -> Result<(Option<Cow<'b, [u8]>>, Cow<'b, [u8]>), Error> {
+        let binding = Binding {
+            identity,
+            operation: &self.name,
+        };
+        let protect = |column, json| self.call_codec.protect(binding, column, attempt_id, json);
+        let request = self.request.as_deref();
+        let request = request.map(|request| protect(Column::Request, request));
+        Ok((request.transpose()?, protect(column, payload)?))
+    }
+
     fn of(request: &Request) -> Self {
         Self {
             operation: *request.operation(),
             name: request.name().clone(),
             fingerprint: request.fingerprint(),
             request: request.recorded_request().map(<[u8]>::to_vec),
+            call_codec: request.call_codec().clone(),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::stores::{
     self, Backend, BodyWrites, ClaimRequest, CommitError, FinishOutcome, NewRecord, PoolTraitsOf,
     Written,
 };
+use crate::values::codec::Column;
 use crate::values::error::Error;
 use crate::values::record::Status;
 
@@ -142,19 +143,28 @@ async fn record<DB: Backend, T, E>(
         return Ending::Answered(answer);
     };
     let failed = status == Status::Failed;
-    let body_writes = if failed {
-        BodyWrites::Discard
+    let (column, body_writes) = if failed {
+        (Column::Failure, BodyWrites::Discard)
     } else {
-        BodyWrites::Keep
+        (Column::Result, BodyWrites::Keep)
+    };
+    let (identity, attempt_id) = (&held.request.identity, held.request.attempt_id);
+    let (request, payload) = match request_snapshot.protect(identity, attempt_id, column, payload) {
+        Ok(protected) => protected,
+        Err(refusal) => {
+            roll_back_body(tx, state).await;
+            return Ending::Answered(Answer::Refused(refusal));
+        }
     };
     let retention = request_snapshot.operation.policy().retention.as_micros();
     let record = NewRecord {
         status,
         operation: &request_snapshot.name,
         fingerprint: request_snapshot.fingerprint,
-        request: request_snapshot.request.as_deref(),
-        result: (!failed).then_some(payload),
-        failure: failed.then_some(payload),
+        format: request_snapshot.call_codec.format(),
+        request: request.as_deref(),
+        result: (!failed).then_some(&*payload),
+        failure: failed.then_some(&*payload),
         retention: i64::try_from(retention).unwrap_or(i64::MAX),
         replaces,
         attempt,

@@ -6,10 +6,11 @@ use std::time::Instant;
 use super::decoded_answer::Withheld;
 use super::switched_off::Switch;
 use crate::calls::telemetry::{Call, Observed, PANICKED};
-use crate::decision::DecideInput;
+use crate::decision::{DecideInput, Opener};
 use crate::stores::ClaimRequest;
+use crate::values::codec::CallCodec;
 use crate::values::error::{Error, Field, Invalid};
-use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields, canonical_json};
+use crate::values::fingerprint::{Fingerprint, RequestFields, canonical_json};
 use crate::values::identity::{Identity, LockKey};
 use crate::values::key::{IdempotencyKey, KeySource, Scope, ScopeSource, limits, text};
 use crate::values::operation::Operation;
@@ -55,6 +56,8 @@ pub struct Request {
     lock_key: Option<LockKey>,
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
+    /// What the operation's codec does with the record.
+    call_codec: CallCodec,
     started: Instant,
     observed: Observed,
     /// Whether the call has begun and its event was not emitted yet.
@@ -87,6 +90,7 @@ impl Request {
             lock_key: None,
             canonical: None,
             fingerprint: None,
+            call_codec: CallCodec::default(),
             started: Instant::now(),
             observed: Observed::of(&operation),
             event_due: false,
@@ -182,23 +186,20 @@ impl Request {
                 let operation = self.name.clone();
                 return Err(Error::ScopeMissing { operation });
             };
-            self.identity = Some(Identity::of_operation(
-                self.operation.namespace(),
-                scope,
-                key,
-            ));
+            let namespace = self.operation.namespace();
+            self.call_codec = CallCodec::of(self.operation.codec())?;
+            let (scope, key) = self.call_codec.stored(namespace, scope, key)?;
+            self.identity = Some(Identity::of_operation(namespace, scope, key));
             if self.operation.policy().fingerprint {
                 let fields = self.fields.take();
                 let canonical = self
                     .projection
                     .take()
                     .unwrap_or_else(|| fields.unwrap_or_default().into_canonical());
-                self.fingerprint = Fingerprint::compute(
-                    FINGERPRINT_VERSION,
-                    self.operation.namespace(),
-                    &self.name,
-                    &canonical,
-                );
+                let fingerprint = self
+                    .call_codec
+                    .fingerprint(namespace, &self.name, &canonical)?;
+                self.fingerprint = Some(fingerprint);
                 self.canonical = Some(canonical);
             }
         }
@@ -311,6 +312,11 @@ impl Request {
         self.fingerprint
     }
 
+    /// Returns what turns the payloads of this call's record into their stored form.
+    pub(crate) fn call_codec(&self) -> &CallCodec {
+        &self.call_codec
+    }
+
     /// Returns the request to store, or `None` if the operation does not record requests.
     pub(crate) fn recorded_request(&self) -> Option<&[u8]> {
         if self.operation.policy().record_request {
@@ -336,6 +342,10 @@ impl Request {
             fingerprint: self.fingerprint,
             expiry: self.operation.policy().expiry,
             lease_holder: None,
+            opener: self
+                .identity
+                .as_ref()
+                .and_then(|identity| Opener::of(self.call_codec.protection(), identity)),
         }
     }
 }

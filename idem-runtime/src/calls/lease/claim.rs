@@ -13,6 +13,7 @@ use crate::decision::{Decision, KeyBefore};
 use crate::stores::lease::{LeaseBackend, LeaseRequest};
 use crate::stores::leased::{self, LeaseAnswer};
 use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
+use crate::values::codec::{Binding, Column};
 use crate::values::error::Error;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease, OnConflict};
 
@@ -57,11 +58,20 @@ pub(super) async fn claim<DB: LeaseBackend>(
     lease: Lease,
     backoff: &mut Backoff,
 ) -> Result<Claimed, Decision> {
+    let binding = Binding {
+        identity: &claim_request.identity,
+        operation: request.name(),
+    };
+    let (call_codec, attempt_id) = (request.call_codec(), claim_request.attempt_id);
+    let kept = request.kept_request();
+    let kept = kept.map(|kept| call_codec.protect(binding, Column::Request, attempt_id, kept));
+    let kept = kept.transpose().map_err(Decision::Refuse)?;
     let lease_request = LeaseRequest {
         input: request.decide_input(),
         lease,
         fingerprint: request.fingerprint(),
-        request: request.kept_request(),
+        format: call_codec.format(),
+        request: kept.as_deref(),
     };
     let input = lease_request.for_attempt(claim_request.attempt_id).input;
     let wait = async |over, backoff: &mut Backoff, shown: &mut Shown| {

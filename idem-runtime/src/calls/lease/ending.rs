@@ -1,5 +1,6 @@
 //! Ends an attempt by one fenced write, retried until its outcome is known.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::decision::Change;
 use crate::stores::lease::{LeaseBackend, Write};
 use crate::stores::leased::write_fenced;
 use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
+use crate::values::codec::{Binding, Column};
 use crate::values::error::Error;
 use crate::values::policy::{Lease, OnLapse};
 
@@ -97,8 +99,13 @@ impl<DB: LeaseBackend> HeldLease<DB> {
                     Ok(encoded) => encoded,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
+                let protected = match self.protect(request, Column::Result, &bytes) {
+                    Ok(protected) => protected,
+                    Err(refusal) => return self.doubt(attempt, refusal).await,
+                };
                 let write = Write {
-                    result: Some(&bytes),
+                    codec: request.call_codec().format().codec,
+                    result: Some(&protected),
                     ..own(Change::Complete)
                 };
                 match self.persist(attempt, &write).await {
@@ -121,8 +128,13 @@ impl<DB: LeaseBackend> HeldLease<DB> {
                     Ok(encoded) => encoded,
                     Err(refusal) => return self.doubt(attempt, refusal).await,
                 };
+                let protected = match self.protect(request, Column::Failure, &bytes) {
+                    Ok(protected) => protected,
+                    Err(refusal) => return self.doubt(attempt, refusal).await,
+                };
                 let write = Write {
-                    failure: Some(&bytes),
+                    codec: request.call_codec().format().codec,
+                    failure: Some(&protected),
                     ..own(Change::Fail)
                 };
                 match self.persist(attempt, &write).await {
@@ -131,6 +143,23 @@ impl<DB: LeaseBackend> HeldLease<DB> {
                 }
             }
         }
+    }
+
+    /// Returns a payload as the record holds it: once, so that a write that is repeated is the same.
+    fn protect<'b>(
+        &self,
+        request: &Request,
+        column: Column,
+        json: &'b [u8],
+    ) -> Result<Cow<'b, [u8]>, Error> {
+        let binding = Binding {
+            identity: &self.claim_request.identity,
+            operation: request.name(),
+        };
+        let attempt_id = self.claim_request.attempt_id;
+        request
+            .call_codec()
+            .protect(binding, column, attempt_id, json)
     }
 
     /// Ends the attempt of a body that panicked as if its lease had lapsed. If the write fails, the

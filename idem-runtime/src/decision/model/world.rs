@@ -144,6 +144,7 @@ impl World {
                 attempt_id: attempt(self.id(who)),
                 on_lapse: rules.on_lapse,
             }),
+            opener: None,
         };
         decide(lookup, input)
     }

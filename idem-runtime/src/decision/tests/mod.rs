@@ -22,6 +22,7 @@ fn input(request: Option<&[u8]>, expiry: Expiry) -> DecideInput<'_> {
         fingerprint: None,
         expiry,
         lease_holder: None,
+        opener: None,
     }
 }
 

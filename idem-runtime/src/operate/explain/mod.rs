@@ -11,7 +11,7 @@ use self::differences::differences;
 use self::trials::trials;
 use super::error::OperateError;
 use super::show::RecordDetail;
-use crate::values::fingerprint::{Fingerprint, canonical_text};
+use crate::values::fingerprint::{FINGERPRINT_KEYED, Fingerprint, canonical_text};
 
 /// A request as it would come now.
 ///
@@ -44,6 +44,8 @@ pub enum Comparison {
     Different,
     /// The operation compares no request: only the key counts.
     NotCompared,
+    /// The fingerprint is keyed: only a program with the key of [`Explanation::key_id`] can compare.
+    Keyed,
     /// The fingerprint is of a version that this build does not know.
     UnknownVersion,
 }
@@ -56,6 +58,8 @@ pub struct Explanation {
     pub verdict: Comparison,
     /// The recorded fingerprint.
     pub recorded: Option<Fingerprint>,
+    /// The id of the key that the recorded fingerprint is under, if it is keyed.
+    pub key_id: Option<u32>,
     /// The fingerprint of the request, on the recorded operation.
     pub submitted: Option<Fingerprint>,
     /// The paths at which they differ, if the record kept its request.
@@ -97,6 +101,7 @@ impl RecordDetail {
         let mut explanation = Explanation {
             verdict: Comparison::Same,
             recorded: self.fingerprint,
+            key_id: None,
             submitted: hash(&canonical),
             differences: Vec::new(),
             hints: Vec::new(),
@@ -105,6 +110,11 @@ impl RecordDetail {
             explanation.verdict = self.unless_other_operation(submitted, Comparison::NotCompared);
             return Ok(explanation);
         };
+        if self.fingerprint_version == i64::from(FINGERPRINT_KEYED) {
+            explanation.key_id = Some(recorded.key_id());
+            explanation.verdict = self.unless_other_operation(submitted, Comparison::Keyed);
+            return Ok(explanation);
+        }
         let Some(of_request) = explanation.submitted else {
             explanation.verdict = Comparison::UnknownVersion;
             return Ok(explanation);

@@ -1,5 +1,7 @@
 //! Lease mode on the plain store: claim, heartbeat, and end.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -7,10 +9,11 @@ use super::bound::{Bound, answered};
 use super::claim::ClaimRequest;
 use super::lease::{LeaseRequest, LeaseSession, Leased, Write};
 use super::session::{CommitError, RequestOf};
-use crate::decision::{Change, DecideInput, Decision, KeyBefore, Outcome};
+use crate::decision::{Change, DecideInput, Decision, KeyBefore, Opener, Outcome};
+use crate::values::codec::{Binding, CallCodec, Column};
 use crate::values::error::{Error, Field};
 use crate::values::failure::StoredFailure;
-use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
+use crate::values::fingerprint::canonical_json;
 use crate::values::key::{IdempotencyKey, limits, text};
 use crate::values::payload::PayloadKind;
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Lease};
@@ -51,6 +54,22 @@ impl StoreLease {
     }
 }
 
+impl StoreLease {
+    /// Returns a payload as the record holds it.
+    fn protect<'b>(
+        &self,
+        call_codec: &CallCodec,
+        column: Column,
+        json: &'b [u8],
+    ) -> Result<Cow<'b, [u8]>, Error> {
+        let binding = Binding {
+            identity: &self.claim_request.identity,
+            operation: &self.operation,
+        };
+        call_codec.protect(binding, column, self.attempt_id(), json)
+    }
+}
+
 impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     /// Asks for a lease on the key. The claim is durably committed before this returns. `request` is compared,
     /// and kept in the record for the reconciliation of an unknown outcome.
@@ -76,10 +95,17 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
         let namespace = self.store.namespace.as_str();
-        let claim_request =
-            ClaimRequest::new(self.store.table.clone(), self.identity(key, operation)?);
-        let fingerprint =
-            Fingerprint::compute(FINGERPRINT_VERSION, namespace, operation, &canonical);
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let identity = self.identity(&call_codec, key, operation)?;
+        let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
+        let fingerprint = Some(call_codec.fingerprint(namespace, operation, &canonical)?);
+        let binding = Binding {
+            identity: &claim_request.identity,
+            operation,
+        };
+        let attempt_id = claim_request.attempt_id;
+        let kept = stored_request(&canonical, self.store.request_limit);
+        let kept = call_codec.protect(binding, Column::Request, attempt_id, kept)?;
         let lease_request = LeaseRequest {
             input: DecideInput {
                 namespace,
@@ -88,10 +114,12 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
                 fingerprint,
                 expiry: self.store.expiry,
                 lease_holder: None,
+                opener: Opener::of(call_codec.protection(), &claim_request.identity),
             },
             lease,
             fingerprint,
-            request: Some(stored_request(&canonical, self.store.request_limit)),
+            format: call_codec.format(),
+            request: Some(&kept),
         };
         match claim(self.conn, &claim_request.on_connection(), &lease_request)
             .await
@@ -137,8 +165,11 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             &lease.operation,
             result,
         )?;
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let protected = lease.protect(&call_codec, Column::Result, &bytes)?;
         let write = Write {
-            result: Some(&bytes),
+            codec: call_codec.format().codec,
+            result: Some(&protected),
             ..self.ending(Change::Complete, lease)
         };
         self.end(lease, write).await?;
@@ -156,8 +187,11 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             &lease.operation,
             failure,
         )?;
+        let call_codec = CallCodec::of(self.store.codec)?;
+        let protected = lease.protect(&call_codec, Column::Failure, &bytes)?;
         let write = Write {
-            failure: Some(&bytes),
+            codec: call_codec.format().codec,
+            failure: Some(&protected),
             ..self.ending(Change::Fail, lease)
         };
         self.end(lease, write).await

@@ -10,6 +10,7 @@ use crate::stores::session::{BodyWrites, NewRecord, Purgeable, Session, Written,
 use crate::values::identity::Identity;
 use crate::values::key::Scope;
 use crate::values::policy::{Expiry, OnLapse};
+use crate::values::record::Format;
 
 /// A database in which another attempt is always quicker; `shows` says whether its record can be read.
 struct Outrun {
@@ -121,9 +122,11 @@ async fn outrun(shows: fn(u32) -> bool) -> Result<LeaseAnswer, CommitError> {
             fingerprint: None,
             expiry: Expiry::Replay,
             lease_holder: None,
+            opener: None,
         },
         lease,
         fingerprint: None,
+        format: Format::CLEAR,
         request: None,
     };
     let mut conn = Outrun { shows, takes: 0 };

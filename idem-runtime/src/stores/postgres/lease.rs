@@ -138,7 +138,7 @@ impl LeaseStatements for PgConnection {
     ) -> Result<bool, Error> {
         let table = &request.table;
         let replaces = record.replaces.is_some();
-        let statement = sql::lease::upsert(request, replaces, take_over);
+        let statement = sql::lease::upsert(request, record.format, replaces, take_over);
         let named = keeps_statements(self, request);
         let result = Statement::new(statement, named)
             .bind(request.identity.namespace())

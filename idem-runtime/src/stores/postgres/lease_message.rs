@@ -93,7 +93,7 @@ pub(super) async fn claim(
 fn insert(request: &PgClaimRequest, lease_request: &LeaseRequest<'_>) -> String {
     let lease = lease_request.lease;
     let fingerprint = lease_request.fingerprint;
-    Statement::new(sql::lease::claim(request), false)
+    Statement::new(sql::lease::claim(request, lease_request.format), false)
         .bind(request.identity.namespace())
         .bind(request.identity.scope().as_str())
         .bind(request.identity.key().as_str())
@@ -127,12 +127,15 @@ pub(super) async fn write(
 
 /// Returns the statement of one conditional UPDATE.
 pub(super) fn update(request: &PgClaimRequest, write: &Write<'_>, named: bool) -> Statement {
-    let mut query = Statement::new(sql::lease::update(request, write.change), named)
-        .bind(request.identity.namespace())
-        .bind(request.identity.scope().as_str())
-        .bind(request.identity.key().as_str())
-        .bind(write.expected.as_uuid())
-        .bind(write.becomes.as_uuid());
+    let mut query = Statement::new(
+        sql::lease::update(request, (write.change, write.codec)),
+        named,
+    )
+    .bind(request.identity.namespace())
+    .bind(request.identity.scope().as_str())
+    .bind(request.identity.key().as_str())
+    .bind(write.expected.as_uuid())
+    .bind(write.becomes.as_uuid());
     let (lasts, payload) = values_of(write.change);
     if lasts {
         query = query.bind(write.lasts);

@@ -124,7 +124,7 @@ impl LeaseStatements for SqliteConnection {
         lease: Lease,
     ) -> Result<bool, Error> {
         let replaces = record.replaces.is_some();
-        let statement = sql::lease::upsert(request, replaces, take_over);
+        let statement = sql::lease::upsert(request, record.format, replaces, take_over);
         let result = sqlx::query(AssertSqlSafe(statement))
             .bind(request.identity.namespace())
             .bind(request.identity.scope().as_str())
@@ -162,7 +162,7 @@ impl LeaseStatements for SqliteConnection {
         request: &SqliteClaimRequest,
         write: &Write<'_>,
     ) -> Result<bool, Error> {
-        let statement = sql::lease::update(request, write.change);
+        let statement = sql::lease::update(request, (write.change, write.codec));
         let mut query = sqlx::query(AssertSqlSafe(statement))
             .bind(request.identity.namespace())
             .bind(request.identity.scope().as_str())

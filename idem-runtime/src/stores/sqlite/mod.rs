@@ -53,9 +53,8 @@ use super::row;
 use super::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::decision::{Lock, Lookup};
 use crate::values::error::{Error, SchemaFault, SchemaFinding};
-use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::Scope;
-use crate::values::record::{AttemptId, CODEC_JSON};
+use crate::values::record::AttemptId;
 
 impl Sealed for SqliteConnection {}
 
@@ -207,8 +206,8 @@ fn bind_record<'q>(
         .bind(request.attempt_id.as_uuid())
         .bind(record.attempt)
         .bind(record.status.code())
-        .bind(FINGERPRINT_VERSION)
-        .bind(CODEC_JSON)
+        .bind(record.format.fingerprint_version)
+        .bind(record.format.codec)
         .bind(request.identity.namespace())
         .bind(request.identity.scope().as_str())
         .bind(request.identity.key().as_str())

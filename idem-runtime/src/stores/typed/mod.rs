@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::values::codec::Codec;
 use crate::values::error::{Field, Invalid, Reason};
 use crate::values::failure::StoredFailure;
 use crate::values::key::Namespace;
@@ -61,6 +62,7 @@ pub struct Store<Req, Res> {
     pub(super) result_limit: usize,
     pub(super) versions: Option<Versions<Res>>,
     pub(super) failure_versions: Option<Versions<StoredFailure>>,
+    pub(super) codec: Option<&'static Codec>,
     types: PhantomData<fn(Req) -> Res>,
 }
 
@@ -104,6 +106,7 @@ impl<Req, Res> Store<Req, Res> {
             result_limit: DEFAULT_RESULT_LIMIT,
             versions: None,
             failure_versions: None,
+            codec: None,
             types: PhantomData,
         }
     }
@@ -202,6 +205,15 @@ impl<Req, Res> Store<Req, Res> {
         Format::of(self.failure_versions)
     }
 
+    /// Encrypts or compresses payloads by this codec; see [`codec`](crate::codec). An operation and a store that read
+    /// the same records must name the same codec.
+    #[cfg(any(feature = "encrypt", feature = "zstd"))]
+    #[must_use]
+    pub fn codec(mut self, codec: &'static Codec) -> Self {
+        self.codec = Some(codec);
+        self
+    }
+
     pub(super) fn retention_micros(&self) -> i64 {
         i64::try_from(self.retention.as_micros()).unwrap_or(i64::MAX)
     }
@@ -218,6 +230,7 @@ impl<Req, Res> Store<Req, Res> {
             result_limit: self.result_limit,
             versions: None,
             failure_versions: self.failure_versions,
+            codec: self.codec,
             types: PhantomData,
         }
     }

@@ -84,6 +84,8 @@ pub enum Field {
     Request,
     /// A header of an HTTP request, by its name.
     Header(&'static str),
+    /// A key that payloads are encrypted under, or names hashed with.
+    CodecKey,
 }
 
 impl fmt::Display for Field {
@@ -102,6 +104,7 @@ impl fmt::Display for Field {
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),
             Self::Header(name) => write!(f, "header `{name}`"),
+            Self::CodecKey => f.write_str("codec key"),
         }
     }
 }
@@ -183,6 +186,11 @@ pub enum Reason {
     Identifier,
     /// The expression that computes it returned another error of the library. Holds the name of its variant.
     NotComputed(&'static str),
+    /// Not this many hexadecimal digits.
+    NotHex {
+        /// The number of digits.
+        digits: usize,
+    },
     /// The value could not be serialized. Holds the serializer's message.
     Serialize(String),
 }
@@ -236,6 +244,7 @@ impl fmt::Display for Reason {
                 f.write_str("is not [schema.]name, each [a-z_][a-z0-9_]* of at most 63 bytes, and the name of at most 61: databases cut the names of its indexes at 63 bytes, and they must still differ")
             }
             Self::NotComputed(error) => write!(f, "could not be computed: `Error::{error}`"),
+            Self::NotHex { digits } => write!(f, "is not {digits} hexadecimal digits"),
             Self::Serialize(message) if message == MAP_KEY => {
                 write!(f, "cannot be serialized: {message}")
             }

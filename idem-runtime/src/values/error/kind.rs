@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Error;
 #[cfg(feature = "mysql")]
 use super::Silence;
+use super::{CodecFault, Error};
 
 /// What an [`Error`] means for its caller. Each kind covers several variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,7 +66,14 @@ impl Error {
             | Self::LockTableFull(_)
             | Self::Busy(_) => ErrorKind::Transient,
             Self::Unavailable(_) | Self::ReadOnly(_) => ErrorKind::Unavailable,
-            Self::IncompatibleState { .. } | Self::UnknownState { .. } => ErrorKind::Incompatible,
+            Self::Codec(
+                CodecFault::NotInstalled { .. }
+                | CodecFault::NamesChanged { .. }
+                | CodecFault::TooLong { .. },
+            ) => ErrorKind::Misuse,
+            Self::IncompatibleState { .. } | Self::UnknownState { .. } | Self::Codec(_) => {
+                ErrorKind::Incompatible
+            }
             Self::CommitFailed(_) | Self::Database(_) => ErrorKind::Database,
         }
     }

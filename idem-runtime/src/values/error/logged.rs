@@ -62,6 +62,7 @@ impl Error {
             Self::TooLargeToRecord { .. } => "TooLargeToRecord",
             Self::UnknownState { .. } => "UnknownState",
             Self::Archive(_) => "Archive",
+            Self::Codec(_) => "Codec",
             Self::Schema(_) => "Schema",
         }
     }

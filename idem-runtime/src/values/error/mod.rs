@@ -6,6 +6,7 @@
 //!
 //! No decision depends on the text of a database's message: the stores map the vendors' codes.
 
+mod codec;
 mod database;
 mod incompatible;
 mod invalid;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+pub use self::codec::CodecFault;
 pub use self::database::DatabaseError;
 #[cfg(feature = "mysql")]
 pub(crate) use self::database::{MessageTooLong, Silence};
@@ -367,6 +369,10 @@ pub enum Error {
         "the archive has not taken a batch of the purge ({0}); nothing of the batch was deleted"
     )]
     Archive(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The operation has a codec, and its keys are missing, or the record is not what was written under them. The
+    /// body did not run, or everything was rolled back.
+    #[error(transparent)]
+    Codec(#[from] CodecFault),
 
     /// The record's table cannot arbitrate between competing attempts.
     #[error(transparent)]

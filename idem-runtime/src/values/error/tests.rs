@@ -145,6 +145,7 @@ fn every_error() -> Vec<Error> {
             value: 9,
         },
         Error::Archive(text().into()),
+        CodecFault::NotInstalled { codec: "PAYMENTS" }.into(),
         SchemaFault::ReadUncommitted.into(),
     ]
 }

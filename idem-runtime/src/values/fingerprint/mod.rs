@@ -76,7 +76,7 @@ use std::fmt;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::values::error::{Field, Invalid};
+use crate::values::error::{Error, Field, Invalid};
 use crate::values::key::hex;
 use canonical::Writer;
 
@@ -92,7 +92,11 @@ pub use version::know_version_2;
 /// layout of the hashed bytes, and is stored with each record.
 pub const FINGERPRINT_VERSION: i16 = 1;
 
-/// The SHA-256 (FIPS 180-4) that a request is compared by.
+/// The version of the fingerprints that an operation writes whose codec encrypts; they are computed under a key.
+pub(crate) const FINGERPRINT_KEYED: i16 = 2;
+
+/// The hash that a request is compared by: SHA-256 (FIPS 180-4), or, of an operation whose codec encrypts, the id of a
+/// key and HMAC-SHA-256 under it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -122,6 +126,27 @@ impl Fingerprint {
             hash.update(piece);
         }
         Some(Self(hash.finalize().into()))
+    }
+
+    /// Computes the fingerprint of the version that this build writes.
+    pub(crate) fn current(
+        namespace: &str,
+        operation: &str,
+        canonical_request: &[u8],
+    ) -> Result<Self, Error> {
+        Self::compute(FINGERPRINT_VERSION, namespace, operation, canonical_request).ok_or(
+            Error::UnknownState {
+                what: "fingerprint version",
+                value: FINGERPRINT_VERSION.into(),
+            },
+        )
+    }
+
+    /// Returns the id of the key in a fingerprint of version 2.
+    #[cfg(any(feature = "encrypt", feature = "operate"))]
+    pub(crate) fn key_id(self) -> u32 {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_be_bytes([a, b, c, d])
     }
 
     /// Creates a fingerprint from the bytes of a record.

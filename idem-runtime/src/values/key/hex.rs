@@ -18,7 +18,7 @@ pub(crate) fn push_lower(text: &mut String, bytes: &[u8]) {
 
 /// Decodes two hexadecimal digits, in upper or lower case, into each byte. Returns `None` if the
 /// count is odd or a character is no hexadecimal digit.
-#[cfg(any(feature = "operate", feature = "postgres"))]
+#[cfg(any(feature = "encrypt", feature = "operate", feature = "postgres"))]
 pub(crate) fn read(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();

@@ -73,6 +73,14 @@ macro_rules! builders {
                 self
             }
 
+            /// Encrypts or compresses payloads by this codec; see [`codec`](crate::codec).
+            #[cfg(any(feature = "encrypt", feature = "zstd"))]
+            #[must_use]
+            pub const fn codec(mut self, codec: &'static crate::values::codec::Codec) -> Self {
+                self.spec = self.spec.with_codec(codec);
+                self
+            }
+
             /// Returns the key space.
             pub const fn namespace(&self) -> &'static str {
                 self.spec.namespace()

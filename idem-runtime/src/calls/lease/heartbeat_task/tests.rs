@@ -27,7 +27,7 @@ mod asked_for {
     use crate::values::identity::Identity;
     use crate::values::key::{IdempotencyKey, Scope};
     use crate::values::policy::{Expiry, Lease, OnLapse};
-    use crate::values::record::Timestamp;
+    use crate::values::record::{Format, Timestamp};
     use crate::values::spec::OperationSpec;
 
     const LEASE: Duration = Duration::from_mins(5);
@@ -48,9 +48,11 @@ mod asked_for {
                 fingerprint: None,
                 expiry: Expiry::Replay,
                 lease_holder: None,
+                opener: None,
             },
             lease,
             fingerprint: None,
+            format: Format::CLEAR,
             request: None,
         };
         let mut conn = pool.acquire().await.expect("a connection");

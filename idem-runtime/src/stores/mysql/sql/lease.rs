@@ -42,11 +42,17 @@ pub(in super::super) fn upsert(
         on_lapse: lease.on_lapse().code().to_string(),
     };
     let statement = match record.replaces {
-        None => DIALECT.insert(&request.table, &values, ("VALUES (", ")")),
+        None => DIALECT.insert(&request.table, &values, record.format, ("VALUES (", ")")),
         Some(found) => {
             let is_replaced = format!("{} AND attempt_id = x'{found}'", is_it("", identity));
             let also = "session_id = NULL, ";
-            DIALECT.replace(&request.table, &values, also, &is_replaced, take_over)
+            DIALECT.replace(
+                &request.table,
+                &values,
+                record.format,
+                (also, &is_replaced),
+                take_over,
+            )
         }
     };
     format!("{}{statement}", at_once())
@@ -62,7 +68,7 @@ pub(in super::super) fn update(request: &MySqlClaimRequest, write: &Write<'_>) -
         failure: value(write.failure),
     };
     let is_it = is_it("", &request.identity);
-    DIALECT.change(&request.table, write.change, &values, &is_it)
+    DIALECT.change(&request.table, (write.change, write.codec), &values, &is_it)
 }
 
 /// Returns the attempts that still hold their leases. The join order is fixed: each record is found by its key,

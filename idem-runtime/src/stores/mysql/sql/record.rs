@@ -6,9 +6,7 @@ use super::super::super::lease_sql::reclaimable;
 use super::super::super::session::{BodyWrites, NewRecord};
 use super::super::claim::{MySqlClaimRequest, MySqlHeldClaim};
 use super::{NOW, PLACEHOLDER, attempt, bytes, definition, hash, is_at, is_it, value};
-use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
-use crate::values::record::CODEC_JSON;
 
 /// Fails if the savepoint is gone. With `body_writes`, rolls back the writes since then.
 pub(in super::super) fn release_savepoint(
@@ -56,14 +54,16 @@ fn update(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> String {
     };
     format!(
         "UPDATE {} SET created_at = {NOW}, expires_at = {NOW} + {}, locked_until = NULL, session_id = NULL, \
-         attempt_id = {}, attempt = {}, status = {}, fingerprint_version = {FINGERPRINT_VERSION}, \
-         codec = {CODEC_JSON}, operation = {}, fingerprint = {}, request = {}, result = {}, failure = {} \
+         attempt_id = {}, attempt = {}, status = {}, fingerprint_version = {}, \
+         codec = {}, operation = {}, fingerprint = {}, request = {}, result = {}, failure = {} \
          WHERE {} AND {was}",
         request.table,
         record.retention,
         attempt(request),
         record.attempt,
         record.status.code(),
+        record.format.fingerprint_version,
+        record.format.codec,
         bytes(record.operation.as_bytes()),
         value(hash(record)),
         value(record.request),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
-use crate::values::record::Status;
+use crate::values::record::{Format, Status};
 
 pub(super) fn request(key: &str) -> PgClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
@@ -20,6 +20,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
         status: Status::Completed,
         operation: "o'\\p",
         fingerprint: None,
+        format: Format::CLEAR,
         request: Some(b"'r\\"),
         result: Some(b"'\\\"\0"),
         failure: None,
@@ -29,7 +30,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
     };
     let text = sql::record_and_commit(&found_none(&request).claim, &record, BodyWrites::Discard);
     assert!(text.contains("E'\\\\x27293b2044524f50205441424c4520783b202d2d5c'"));
-    assert!(text.contains("E'\\\\x275c2200',NULL,42); COMMIT AND CHAIN"));
+    assert!(text.contains("E'\\\\x275c2200',NULL,42,1,1); COMMIT AND CHAIN"));
     assert!(!text.contains('"') && !text.contains("DROP"));
     for (before, literal) in literals(&text) {
         // Only `E'\\x…'` has backslashes: elsewhere their meaning depends on a setting of the server.

@@ -13,9 +13,8 @@ use super::raised::{Function, KEY, callable, claim};
 use super::{
     BEGIN_FUSED, BEGUN_NOW, BUSY, lock_number, lookup_columns, roll_back_body, set_savepoint,
 };
-use crate::values::fingerprint::FINGERPRINT_VERSION;
 use crate::values::key::hex;
-use crate::values::record::{CODEC_JSON, Status};
+use crate::values::record::{Format, Status};
 
 /// The names of one table's statements. They contain a hash of the texts, because builds with different texts
 /// can share a server connection.
@@ -94,11 +93,12 @@ fn look_up(table: &str) -> String {
     )
 }
 
-/// Inserts the first record of its key, completed or failed, and returns the attempt. `$1` to `$10` are the
+/// Inserts the first record of its key, completed or failed, and returns the attempt. `$1` to `$12` are the
 /// record. Each further value is one more for the server to read at every call.
 ///
 /// Before it inserts anything, it looks in `idem.held` for the claim with this table's number behind it, and
-/// raises if it is not there. It also raises if the INSERT wrote nothing.
+/// raises if it is not there. It also raises if the INSERT wrote nothing. `$11` and `$12` say how fingerprint and
+/// payloads are written.
 fn record(table: &str) -> String {
     let text = |n| format!("convert_from(${n}, 'UTF8')");
     let (completed, failed) = (Status::Completed.code(), Status::Failed.code());
@@ -108,13 +108,13 @@ fn record(table: &str) -> String {
          IN current_setting('idem.held', true)) > 0"
     );
     format!(
-        "(uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint) \
+        "(uuid, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bigint, smallint, smallint) \
          AS WITH written AS (INSERT INTO {table} AS r (created_at, expires_at, attempt_id, attempt, status, \
            fingerprint_version, codec, namespace, scope, key, operation, fingerprint, request, result, failure) \
            SELECT CASE WHEN {held_here} THEN clock.now ELSE \
              current_setting(CASE WHEN {held} THEN '{}' ELSE '{}' END)::timestamptz END, \
              clock.now + $10 * interval '1 microsecond', $1, 1, \
-             CASE WHEN $9 IS NULL THEN {completed} ELSE {failed} END, {FINGERPRINT_VERSION}, {CODEC_JSON}, \
+             CASE WHEN $9 IS NULL THEN {completed} ELSE {failed} END, $11, $12, \
              {}, {}, {}, {}, $6, $7, $8, $9 \
            FROM (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS clock RETURNING 1) \
          SELECT CASE WHEN EXISTS (SELECT FROM written) THEN $1::text ELSE current_setting('{}') END",
@@ -218,9 +218,22 @@ pub(in super::super) fn record_and_commit(
         text.push(',');
         bytes(&mut text, value);
     }
-    let _ = write!(text, ",{}); COMMIT AND CHAIN", record.retention);
+    let _ = write!(text, ",{}", record.retention);
+    if record.format == Format::CLEAR {
+        text.push_str(CLEAR_FORMAT);
+    } else {
+        let Format {
+            codec,
+            fingerprint_version,
+        } = record.format;
+        let _ = write!(text, ",{fingerprint_version},{codec}");
+    }
+    text.push_str("); COMMIT AND CHAIN");
     text
 }
+
+/// [`Format::CLEAR`] as two values.
+const CLEAR_FORMAT: &str = ",1,1";
 
 /// Appends namespace, scope and key as three values.
 fn identity(text: &mut String, request: &PgClaimRequest) {

@@ -6,7 +6,7 @@ use super::super::claim::PgClaimRequest;
 use super::super::statement::Value as _;
 use super::{COLUMNS, DURABLE, begun_here, held_claim, lock};
 use crate::decision::Change;
-use crate::values::record::Status;
+use crate::values::record::{Format, Status};
 
 /// The status in a change of one record. Of the bare column, the condition would imply the predicate of the
 /// partial index on `locked_until`. The planner would prefer that index to the primary key, and read every
@@ -52,7 +52,7 @@ const OPEN: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
 /// Inserts the record in progress of a key that has none, if the lock is granted and the table is known to be
 /// fit. Returns the attempt, or no row.
-pub(in super::super) fn claim(request: &PgClaimRequest) -> String {
+pub(in super::super) fn claim(request: &PgClaimRequest, format: Format) -> String {
     let table = &request.table;
     let held = held_claim(request);
     let behind = format!(
@@ -61,7 +61,7 @@ pub(in super::super) fn claim(request: &PgClaimRequest) -> String {
          IN coalesce(current_setting('idem.verified', true), '')) > 0 \
          AND NOT EXISTS (SELECT FROM {table} WHERE {IDENTITY}){WRITTEN}"
     );
-    DIALECT.insert(table, &lease_values(), ("SELECT ", &behind))
+    DIALECT.insert(table, &lease_values(), format, ("SELECT ", &behind))
 }
 
 /// Returns the attempt that the record carries now.
@@ -70,17 +70,25 @@ const WRITTEN: &str = " RETURNING attempt_id::text AS written";
 /// Writes the record in progress: inserts it, or replaces the record whose attempt is `$11`.
 pub(in super::super) fn upsert(
     request: &PgClaimRequest,
+    format: Format,
     replaces: bool,
     take_over: bool,
 ) -> String {
     let values = lease_values();
     if replaces {
         let is_replaced = format!("{IDENTITY} AND attempt_id = $11");
-        DIALECT.replace(&request.table, &values, "", &is_replaced, take_over)
+        DIALECT.replace(
+            &request.table,
+            &values,
+            format,
+            ("", &is_replaced),
+            take_over,
+        )
     } else {
         DIALECT.insert(
             &request.table,
             &values,
+            format,
             ("SELECT ", " WHERE $11::uuid IS NULL"),
         )
     }
@@ -104,7 +112,7 @@ fn lease_values() -> LeaseValues<String> {
 
 /// Updates a record on condition, for the lease's owner or for a caller that has read the record. Returns the
 /// attempt that the record then carries, or no row.
-pub(in super::super) fn update(request: &PgClaimRequest, change: Change) -> String {
+pub(in super::super) fn update(request: &PgClaimRequest, change: (Change, i16)) -> String {
     let value = |n: u8| format!("${n}");
     let values = WriteValues {
         expected: value(4),

@@ -5,7 +5,7 @@ use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, con
 use super::super::claim::SqliteClaimRequest;
 use super::{COLUMNS, NOW, full};
 use crate::decision::Change;
-use crate::values::record::Status;
+use crate::values::record::{Format, Status};
 
 const IDENTITY: &str = "namespace = ?1 AND scope = ?2 AND key = ?3";
 
@@ -23,6 +23,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
 /// Writes the record in progress: inserts it, or replaces the record whose attempt is `?11`.
 pub(in super::super) fn upsert(
     request: &SqliteClaimRequest,
+    format: Format,
     replaces: bool,
     take_over: bool,
 ) -> String {
@@ -42,14 +43,14 @@ pub(in super::super) fn upsert(
     };
     if replaces {
         let is_replaced = format!("{IDENTITY} AND attempt_id = ?11");
-        DIALECT.replace(&table, &values, "", &is_replaced, take_over)
+        DIALECT.replace(&table, &values, format, ("", &is_replaced), take_over)
     } else {
-        DIALECT.insert(&table, &values, ("SELECT ", " WHERE ?11 IS NULL"))
+        DIALECT.insert(&table, &values, format, ("SELECT ", " WHERE ?11 IS NULL"))
     }
 }
 
 /// Updates a record on condition, for the lease's owner or for a caller that has read the record.
-pub(in super::super) fn update(request: &SqliteClaimRequest, change: Change) -> String {
+pub(in super::super) fn update(request: &SqliteClaimRequest, change: (Change, i16)) -> String {
     let value = |n: u8| format!("?{n}");
     let values = WriteValues {
         expected: value(4),

@@ -1,0 +1,81 @@
+//! What a call does with its operation's codec; nothing, if it has none.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{Binding, Codec, Column, Protection};
+use crate::values::error::Error;
+use crate::values::fingerprint::Fingerprint;
+use crate::values::key::{IdempotencyKey, Scope};
+use crate::values::record::{AttemptId, Format};
+
+/// What the codec of an operation had installed when a call began.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallCodec(Option<Arc<Protection>>);
+
+impl CallCodec {
+    /// Takes what is installed in the codec.
+    ///
+    /// # Errors
+    /// [`CodecFault::NotInstalled`](crate::error::CodecFault::NotInstalled).
+    pub(crate) fn of(codec: Option<&'static Codec>) -> Result<Self, Error> {
+        codec.map(Codec::protection).transpose().map(Self)
+    }
+
+    pub(crate) fn protection(&self) -> Option<&Protection> {
+        self.0.as_deref()
+    }
+
+    /// Returns how records are written.
+    pub(crate) fn format(&self) -> Format {
+        match self.protection() {
+            None => Format::CLEAR,
+            Some(protection) => Format {
+                codec: protection.codec(),
+                fingerprint_version: protection.fingerprint_version(),
+            },
+        }
+    }
+
+    /// Computes the fingerprint to write.
+    pub(crate) fn fingerprint(
+        &self,
+        namespace: &str,
+        operation: &str,
+        canonical: &[u8],
+    ) -> Result<Fingerprint, Error> {
+        match self.protection() {
+            None => Fingerprint::current(namespace, operation, canonical),
+            Some(protection) => protection.fingerprint(namespace, operation, canonical),
+        }
+    }
+
+    /// Returns scope and key as the table holds them.
+    pub(crate) fn stored(
+        &self,
+        namespace: &str,
+        scope: Scope,
+        key: IdempotencyKey,
+    ) -> Result<(Scope, IdempotencyKey), Error> {
+        match self.protection() {
+            None => Ok((scope, key)),
+            Some(protection) => protection.stored(namespace, scope, key),
+        }
+    }
+
+    /// Returns a payload as the record holds it. The mark of a request that is too large to be kept stays.
+    pub(crate) fn protect<'b>(
+        &self,
+        binding: Binding<'_>,
+        column: Column,
+        attempt_id: AttemptId,
+        json: &'b [u8],
+    ) -> Result<Cow<'b, [u8]>, Error> {
+        match self.protection() {
+            Some(protection) if !json.is_empty() => {
+                protection.protect(binding, column, attempt_id, json)
+            }
+            _ => Ok(Cow::Borrowed(json)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! MariaDB under the laws.
+
+use idem_runtime::operate::schema as audit;
+use idem_runtime::schema;
+use idem_tests::mysql::Database;
+use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, Pool};
+
+use super::{Subject, hex};
+
+pub(crate) struct MariaDb {
+    _database: Database,
+    pool: MySqlPool,
+}
+
+impl Subject for MariaDb {
+    type Db = sqlx::MySql;
+
+    const KEY: &'static str = "`key`";
+    const BIG: &'static str = "SIGNED";
+    const NOW: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+
+    async fn fresh() -> Self {
+        let database = Database::fresh().await;
+        let pool = database.pool(4);
+        let subject = Self {
+            _database: database,
+            pool,
+        };
+        subject.run(schema::mysql()).await;
+        subject.run(audit::mysql()).await;
+        subject
+    }
+
+    fn pool(&self) -> &Pool<sqlx::MySql> {
+        &self.pool
+    }
+
+    async fn run(&self, sql: &str) {
+        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let done = self.pool.execute(statement).await;
+        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(&self.pool)
+            .await;
+        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    async fn bytes(&self, sql: &str) -> Vec<u8> {
+        let bytes = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(&self.pool)
+            .await;
+        bytes.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    async fn dump(&self) -> Vec<u8> {
+        let rows: Vec<Vec<u8>> = sqlx::query_scalar(
+            "SELECT CAST(concat(scope, '|', `key`, '|', coalesce(request, ''), coalesce(result, ''), \
+             coalesce(failure, '')) AS BINARY) FROM idem_record",
+        )
+        .fetch_all(&self.pool)
+        .await
+        .expect("the table is there");
+        rows.concat()
+    }
+
+    fn literal(bytes: &[u8]) -> String {
+        format!("x'{}'", hex(bytes))
+    }
+}
