@@ -137,7 +137,7 @@ where
     subject
         .run("CREATE TABLE evidence (n INTEGER NOT NULL)")
         .await;
-    let (send, mut seen) = mpsc::unbounded_channel::<Vec<PurgedRecord>>();
+    let (send, mut batches) = mpsc::unbounded_channel::<Vec<PurgedRecord>>();
     let worker = |end: &'static str| {
         let send = send.clone();
         let worker = PurgeWorker::new(subject.pool().clone()).batch(2);
@@ -176,9 +176,9 @@ where
         (count(&subject, 1).await, subject.number(evidence).await),
         (0, 2)
     );
-    let refused = seen.recv().await.expect("the first batch");
+    let refused = batches.recv().await.expect("the first batch");
     assert_eq!(refused.len(), 2);
-    let record = seen.recv().await.expect("the batch again").remove(0);
+    let record = batches.recv().await.expect("the batch again").remove(0);
     assert_eq!(
         (
             &*record.namespace,

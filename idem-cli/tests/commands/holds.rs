@@ -143,7 +143,7 @@ pub(crate) async fn after_a_hold_nothing_of_its_scope_is_deleted<S: Subject>() {
     }
     subject.age(25).await;
     let operator = subject.operator();
-    let place = async {
+    let hold = async {
         // On SQLite a sweep may have the write lock for too long.
         loop {
             match operator.add_hold(&held(), &author()).await {
@@ -154,7 +154,7 @@ pub(crate) async fn after_a_hold_nothing_of_its_scope_is_deleted<S: Subject>() {
         count(&subject, 1).await
     };
     let sweep = async { worker(&subject).run_once().await.expect("swept") };
-    let (left, _) = in_time("the race", async { tokio::join!(place, sweep) }).await;
+    let (left, _) = in_time("the race", async { tokio::join!(hold, sweep) }).await;
     assert_eq!(count(&subject, 1).await, left);
     worker(&subject).run_once().await.expect("swept");
     assert_eq!(count(&subject, 1).await, left);
