@@ -1,6 +1,9 @@
 // #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
-// 409 tokens
+// 414 tokens
 /// Sends.
+/**
+
+Idempotent: namespace `mail`, operation `mail.send`, retention 1d, lease 5m.*/
 pub async fn send(
     self: Arc<Self>,
     attempt: impl ::idem_runtime::handler::LeaseSource,

@@ -1,6 +1,9 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 444 tokens
+// 449 tokens
 /// Pays.
+/**
+
+Idempotent: namespace `payments`, operation `create_payment`, retention 7d.*/
 pub async fn create_payment(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,

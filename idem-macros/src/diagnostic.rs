@@ -114,8 +114,8 @@ mod tests {
             let number: u8 = number.parse().ok()?;
             (!name.contains('"')).then(|| format!("IDEM{number:03}"))
         });
-        let documented = codes(include_str!("lib.rs"), |line| {
-            Some(line.strip_prefix("//! | `IDEM")?.split_once('`')?.0)
+        let documented = codes(include_str!("codes.md"), |line| {
+            Some(line.strip_prefix("| `IDEM")?.split_once('`')?.0)
                 .map(|number| format!("IDEM{number}"))
         });
         assert_eq!(declared.len(), 48);

@@ -14,93 +14,11 @@
 //! }
 //! ```
 //!
-//! # The generated function
-//!
-//! The first parameter after `self` is the transaction for the body: `&mut` of sqlx's
-//! `Transaction`, or of an alias of it. In its place, callers pass any value that can begin a unit
-//! of work on that database: `&pool`, `&mut connection` or `&mut tx`; within a handler, `&mut *tx`.
-//! The other parameters stay as written, with their patterns and `#[cfg]`s. The handler returns a
-//! `Result<T, E>` or an alias of it, and callers get `Result<Replayable<T>, E>`:
-//!
-//! ```text
-//! async fn create_payment(
-//!     tx: impl Begin<'_, PgTransaction<'_>>,
-//!     key: &IdempotencyKey,
-//!     cmd: &CreatePayment,
-//! ) -> Result<Replayable<Payment>, PaymentError>
-//! ```
-//!
-//! `T` must be `Serialize + DeserializeOwned`, and `E` must be `From<idem_runtime::Error>`. For the
-//! future to be `Send`, both must be `Send`. Free functions, methods with any receiver, generics,
-//! lifetimes, `impl Trait` arguments, `?` and early `return` work as they do without the attribute.
-//! The body is passed on unchanged, and lints treat it as the user's own.
-//!
-//! The transaction's parameter keeps its name, so that other attributes can name it:
-//! `#[tracing::instrument(skip(tx))]`. Its type becomes an `impl Trait` argument, with the two
-//! consequences that this has in any function: generic parameters can still be named at a call, and
-//! a result of `impl Trait` cannot use `use<..>`.
+#![doc = include_str!("generated.md")]
 //!
 #![doc = include_str!("reference.md")]
 //!
-//! # Errors at compile time
-//!
-//! Every error has a code, underlines the faulty token and says what to type. All independent
-//! errors are reported at once. A faulty handler still gets its final signature, so that its
-//! callers compile and editors keep completing in its body.
-//!
-//! | code | fault |
-//! |---|---|
-//! | `IDEM001` | the function is not `async` |
-//! | `IDEM002` | there is no return type |
-//! | `IDEM003` | the return type is not a `Result` |
-//! | `IDEM004` | the recorded result holds a reference |
-//! | `IDEM005` | the first parameter is not the transaction |
-//! | `IDEM006` | the transaction's lifetime is written `'static` |
-//! | `IDEM007` | there is no key |
-//! | `IDEM008` | there are two keys |
-//! | `IDEM009` | the function is `const`, `unsafe`, `extern` or variadic |
-//! | `IDEM010` | `#[async_trait]` has rewritten the method |
-//! | `IDEM011` | a caching attribute is beside this one |
-//! | `IDEM012` | the item is not a function with a body |
-//! | `IDEM013` | the first parameter of a leased handler is not the attempt |
-//! | `IDEM014` | a leased handler borrows from its caller |
-//! | `IDEM015` | a method does not name its operation |
-//! | `IDEM016` | a receiver is neither compared nor skipped |
-//! | `IDEM017` | a type or const parameter is neither compared nor skipped |
-//! | `IDEM018` | a compared parameter is a set without an order |
-//! | `IDEM019` | the result is an answer to a request, not the value in it |
-//! | `IDEM020` | the function is an axum handler |
-//! | `IDEM021` | there is no such option |
-//! | `IDEM022` | an option is given twice |
-//! | `IDEM023` | an option has the wrong syntax |
-//! | `IDEM024` | an option has no such value |
-//! | `IDEM025` | the namespace is missing |
-//! | `IDEM026` | the namespace breaks its rule |
-//! | `IDEM027` | the operation's name breaks its rule |
-//! | `IDEM028` | the table's name breaks its rule |
-//! | `IDEM029` | a duration is zero, too long or not a duration |
-//! | `IDEM030` | `skip` names a value that is not compared anyway |
-//! | `IDEM031` | two options contradict each other |
-//! | `IDEM032` | a key, a scope or a fingerprint is a literal |
-//! | `IDEM033` | a marker is on a method, or its operation is not a literal |
-//! | `IDEM034` | a size is zero, too large or not a size |
-//! | `IDEM035` | a parameter cannot be handed to `authorize` or `on_replay` |
-//! | `IDEM036` | a version is zero, too large or not a version |
-//! | `IDEM041` | `derive(Failure)` is not on an enum |
-//! | `IDEM042` | there is not exactly one variant for replayed failures |
-//! | `IDEM043` | the variant for replayed failures holds something else |
-//! | `IDEM044` | a permanent variant holds a database error |
-//! | `IDEM045` | two variants have the same class |
-//! | `IDEM046` | the class breaks its rule |
-//! | `IDEM047` | a word of `#[failure]` is in the wrong place |
-//! | `IDEM048` | no variant is permanent |
-//! | `IDEM049` | a field of a permanent variant holds a reference |
-//! | `IDEM061` | the first parameter is not the transaction of this sqlx |
-//! | `IDEM062` | a pool is among the parameters (a warning) |
-//! | `IDEM063` | `failures = "record"` with an error type that is no `Failure` |
-//!
-//! `docs/diagnostics.md` in the repository shows the wrong code, the message, the reason and the
-//! right code for each.
+#![doc = include_str!("codes.md")]
 
 mod args;
 mod diagnostic;
@@ -129,22 +47,12 @@ use quote::quote;
 use crate::diagnostic::{Code, Faults};
 use crate::model::Model;
 
-/// Makes an async command handler safe to retry.
+/// Generates a handler that runs at most once for each key, from an async function whose first parameter is a
+/// transaction.
 ///
-/// ```text
-/// #[idempotent(namespace = "payments", retention = "24h")]
-/// async fn create_payment(
-///     tx: &mut PgTransaction<'_>,
-///     key: &IdempotencyKey,
-///     cmd: &CreatePayment,
-/// ) -> Result<Payment, PaymentError> {
-///     ..
-/// }
-/// ```
-///
-/// The [crate's page](crate) shows the generated function and lists the errors at compile time.
-///
+#[doc = include_str!("generated.md")]
 #[doc = include_str!("reference.md")]
+#[doc = include_str!("codes.md")]
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments.into(), &item.into(), cfg!(feature = "lock")).into()

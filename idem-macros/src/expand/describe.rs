@@ -2,10 +2,12 @@
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
+use syn::Meta;
 use syn::ext::IdentExt as _;
 
 use super::{DEFAULT_RETENTION, DEFAULT_WAIT};
 use crate::args::{Fingerprint, Operation, Options};
+use crate::duration;
 use crate::item::Item;
 
 /// Generates the description of the operation: a constant without a name that the body could see.
@@ -165,6 +167,31 @@ fn described(
             const OPERATION: #of = #operation;
         }
     })
+}
+
+/// Generates the last line of the handler's documentation, which says what the attribute made of it.
+///
+/// A handler without documentation gets none, so that `missing_docs` still reports it.
+pub(super) fn documentation(item: &Item, options: &Options) -> Option<TokenStream> {
+    let documented = |attr: &syn::Attribute| matches!(&attr.meta, Meta::NameValue(meta) if meta.path.is_ident("doc"));
+    if !item.attrs.iter().any(documented) {
+        return None;
+    }
+    let namespace = options.namespace.value.as_ref()?.value();
+    let operation = match &options.operation.value {
+        Some(Operation::Literal(name)) => format!("operation `{}`", name.value()),
+        Some(Operation::Computed(_)) => "an operation that is named at the call".to_owned(),
+        None => format!("operation `{}`", function(item)),
+    };
+    let retention = duration::display(options.retention.value.unwrap_or(DEFAULT_RETENTION));
+    let lease = options.lease.value.map(duration::display);
+    let lease = lease
+        .map(|lease| format!(", lease {lease}"))
+        .unwrap_or_default();
+    let line = format!(
+        "\n\nIdempotent: namespace `{namespace}`, {operation}, retention {retention}{lease}."
+    );
+    Some(quote_spanned!(Span::mixed_site()=> #[doc = #line]))
 }
 
 /// Returns the function's name as text.

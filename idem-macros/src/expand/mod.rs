@@ -46,11 +46,12 @@ pub(crate) fn handler(
         Handle::Attempt(attempt) => lease::body(item, model, options, plan, attempt),
     };
     let marker = describe::marker(item, options);
+    let documentation = describe::documentation(item, options);
     // The braces span the user's tokens from first to last: no lint reports on a function whose
     // span ends in a macro's.
     let mut braces = Group::new(Delimiter::Brace, body);
     braces.set_span(item.body.span());
-    quote! { #marker #(#attrs)* #vis #defaultness #sig #braces }
+    quote! { #marker #(#attrs)* #documentation #vis #defaultness #sig #braces }
 }
 
 fn body(
