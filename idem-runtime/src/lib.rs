@@ -1,3 +1,5 @@
+// The first definition of a label counts: on docs.rs there are no files of the repository beside the page.
+#![doc = include_str!("repository.md")]
 #![doc = include_str!("../README.md")]
 // A library that builds on this one leaves the databases to the program.
 #![cfg_attr(
@@ -15,7 +17,48 @@ mod values;
 mod workers;
 
 #[cfg(feature = "macros")]
-pub use idem_macros::{Failure, idempotent};
+#[doc(inline)]
+pub use idem_macros::Failure;
+
+/// Makes an async command handler safe to retry.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// use idem_runtime::{IdempotencyKey, idempotent, schema};
+/// use sqlx::sqlite::{SqlitePoolOptions, SqliteTransaction};
+///
+/// /// Opens a case.
+/// #[idempotent(namespace = "cases", retention = "7d")]
+/// async fn open_case(
+///     tx: &mut SqliteTransaction<'_>,
+///     key: &IdempotencyKey,
+///     title: &str,
+/// ) -> Result<i64, Box<dyn std::error::Error + Send + Sync>> {
+///     let insert = sqlx::query_scalar("INSERT INTO cases (title) VALUES (?1) RETURNING id");
+///     Ok(insert.bind(title).fetch_one(&mut **tx).await?)
+/// }
+///
+/// // A database in memory belongs to one connection.
+/// let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// schema::create_if_missing(&mut pool.acquire().await?).await?;
+/// sqlx::query("CREATE TABLE cases (id INTEGER PRIMARY KEY, title TEXT)").execute(&pool).await?;
+///
+/// let key = "8e03978e".parse::<IdempotencyKey>()?.global();
+/// let first = open_case(&pool, &key, "a leak").await?;
+/// let again = open_case(&pool, &key, "a leak").await?;
+/// assert!(!first.replayed() && again.replayed() && *first == *again);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))]
+/// # fn main() {}
+/// ```
+///
+/// The documentation of a handler that has one ends with a line like this: "Idempotent: namespace `cases`,
+/// operation `open_case`, retention 7d."
+#[cfg(feature = "macros")]
+#[doc(inline)]
+pub use idem_macros::idempotent;
 
 #[cfg(feature = "test-switches")]
 #[doc(hidden)]

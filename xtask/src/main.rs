@@ -8,6 +8,7 @@ mod cost;
 mod deny;
 mod features;
 mod fuzz;
+mod guide;
 mod ide;
 mod machine;
 mod package;
@@ -41,6 +42,7 @@ commands:
   bench peers     the same work by other crates and by hand, side by side (`bench peers help`)
   fuzz [--seconds N] [target]
                   search for inputs that break a law of fuzz/, by default one minute for each
+  guide           build the guide as a book (installs mdBook first)
   ide             check how rust-analyzer treats handlers (builds it first: ten minutes)
 
 environment:
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Some((command, options)) if command == "torture" => torture::run(options),
         Some((command, what)) if command == "bench" => bench::run(what),
         Some((command, what)) if command == "fuzz" => fuzz::run_targets(what),
+        Some((command, [])) if command == "guide" => guide::run(),
         Some((command, [])) if command == "ide" => ide::run(),
         Some((command, [])) if matches!(&**command, "help" | "--help" | "-h") => {
             println!("{USAGE}");

@@ -1,4 +1,4 @@
-//! What the errors say of themselves, and what the README says of them.
+//! What the errors say of themselves, and what the guide says of them.
 
 use std::collections::HashMap;
 
@@ -150,9 +150,9 @@ fn every_error() -> Vec<Error> {
     ]
 }
 
-/// The rows of the README's table of refusals: name, status, and the word on retries.
+/// The rows of the guide's table of refusals: name, status, and the word on retries.
 fn table() -> HashMap<&'static str, (u16, &'static str)> {
-    let (_, section) = include_str!("../../../../README.md")
+    let (_, section) = include_str!("../../../../docs/guide/failures.md")
         .split_once("## Refusals")
         .expect("the section");
     let mut table = HashMap::new();
@@ -171,7 +171,7 @@ fn table() -> HashMap<&'static str, (u16, &'static str)> {
 }
 
 #[test]
-fn the_readme_says_of_each_refusal_what_the_error_says_itself() {
+fn the_guide_says_of_each_refusal_what_the_error_says_itself() {
     let table = table();
     let others = table["all others"];
     let errors = every_error();
