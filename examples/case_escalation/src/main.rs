@@ -13,6 +13,7 @@ use case_escalation::notifier::Notifier;
 use idem_runtime::{PurgeWorker, lease};
 use tokio::net::TcpListener;
 use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 #[tokio::main]
@@ -27,15 +28,24 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let origin = format!("http://{}", listener.local_addr()?);
     println!("{origin}; Ctrl-C ends it.");
-    let purging = tokio::spawn(PurgeWorker::new(pool.clone()).run(ctrl_c()));
+    let purging = tokio::spawn(PurgeWorker::new(pool.clone()).run(terminated()));
     let app = App::start(pool, Notifier::at(&origin)).await?;
     let detached = app.detached.clone();
     axum::serve(listener, routes(app))
-        .with_graceful_shutdown(async { drop(ctrl_c().await) })
+        .with_graceful_shutdown(terminated())
         .await?;
     // Their callers are gone, and each holds a key until it ends.
     timeout(Duration::from_secs(30), detached.drain()).await?;
     timeout(Duration::from_secs(30), lease::drain()).await?;
     purging.await?;
     Ok(())
+}
+
+/// Is ready when the process is asked to end: by Ctrl-C, or by SIGTERM from a process manager.
+async fn terminated() {
+    let mut sigterm = signal(SignalKind::terminate()).expect("a handler of SIGTERM");
+    tokio::select! {
+        _ = sigterm.recv() => {}
+        _ = ctrl_c() => {}
+    }
 }

@@ -5,12 +5,18 @@ use tokio::process::Command;
 
 /// Presses buttons one after the other in a fresh browser, and returns the page after that.
 async fn press(desk: &Desk, buttons: &str) -> String {
+    press_in(desk, buttons, 1200).await
+}
+
+/// The same in a window of this width, in pixels.
+async fn press_in(desk: &Desk, buttons: &str, width: u32) -> String {
     let profile = tempfile::tempdir().expect("a directory");
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
         .args(["--no-first-run", "--disable-background-networking"])
         .args(["--disable-component-update", "--disable-sync"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={width},900"))
         // The time of the page, which stands still while it waits for an answer.
         .args(["--virtual-time-budget=60000", "--dump-dom"])
         .arg(format!("{}/?demo={buttons}", desk.url))
@@ -132,4 +138,56 @@ async fn a_notice_in_doubt_is_shown_until_it_is_found_out() {
     assert!(page.contains("<td>unknown</td>"), "{page}");
     let page = press(&desk, "reconcile,arrived").await;
     assert_once(&page);
+}
+
+/// Returns the letters of the keys in the answers, the newest first.
+fn letters(page: &str) -> Vec<&str> {
+    let answers = page.split("id=\"answers\"").nth(1).expect("the answers");
+    let answers = answers.split("<h2>").next().expect("their end");
+    let marks = answers.split("class=\"key\"").skip(1);
+    marks
+        .filter_map(|mark| mark.split('>').nth(1)?.split('<').next())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_one_key_have_one_letter_and_those_of_another_key_another() {
+    let desk = Desk::open().await;
+    let page = press(&desk, "escalate,escalate,fresh,escalate").await;
+    assert_eq!(letters(&page), ["B", "A", "A"]);
+    let field = between(&page, "<span id=\"tag\">", "</label>");
+    assert!(field[0].contains(">B</span>"), "{field:?}");
+    // The record of the first key is among what is stored, with its letter.
+    let tables = page.split("id=\"tables\"").nth(1).expect("the tables");
+    assert!(tables.contains(">A</span>"), "{tables}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_where_to_begin_and_what_each_colour_means() {
+    let desk = Desk::open().await;
+    let page = press(&desk, "escalate,escalate,otherwise,escalate").await;
+    let first = between(&page, "<ol id=\"first\">", "</ol>")[0];
+    assert!(first.contains("<b>Escalate</b>"), "{first}");
+    let legend = between(&page, "<ul id=\"legend\">", "</ul>")[0];
+    for class in ["done", "replayed", "refused"] {
+        assert!(
+            legend.contains(&format!("<i class=\"{class}\">")),
+            "{legend}"
+        );
+        assert!(
+            page.contains(&format!("<article class=\"{class}\">")),
+            "{page}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_narrow_window_need_not_be_scrolled_sideways() {
+    let desk = Desk::open().await;
+    let page = press_in(&desk, "escalate,escalate,arrived", 420).await;
+    assert!(
+        page.contains("data-overflow=\"0\""),
+        "{}",
+        page.split("<h1").next().unwrap_or_default()
+    );
 }
