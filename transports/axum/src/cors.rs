@@ -1,21 +1,31 @@
 //! The headers for a CORS layer: those that browsers must be allowed to send and to read.
 //!
-//! ```
-//! use idem_axum::cors;
+//! They are what this library needs. Add what your service needs: a page that sends `Authorization` fails at its preflight
+//! otherwise, and the wildcard `*` does not cover that header (Fetch standard, "CORS non-wildcard request-header name").
 //!
-//! // tower_http::cors::CorsLayer::new()
-//! //     .allow_headers(cors::ALLOW_HEADERS)
-//! //     .expose_headers(cors::EXPOSE_HEADERS)
-//! assert!(cors::ALLOW_HEADERS.iter().any(|name| name == "idempotency-key"));
-//! assert!(cors::EXPOSE_HEADERS.iter().any(|name| name == "idempotent-replayed"));
 //! ```
+//! use axum::http::Method;
+//! use axum::http::header::AUTHORIZATION;
+//! use idem_axum::cors;
+//! use tower_http::cors::{AllowHeaders, CorsLayer};
+//!
+//! # let origin = axum::http::HeaderValue::from_static("https://shop.example");
+//! let layer = CorsLayer::new()
+//!     .allow_origin(origin)
+//!     .allow_methods([Method::POST])
+//!     .allow_headers(AllowHeaders::list(cors::ALLOW_HEADERS.into_iter().chain([AUTHORIZATION])))
+//!     .expose_headers(cors::EXPOSE_HEADERS);
+//! # let _: axum::Router = axum::Router::new().layer(layer);
+//! ```
+//!
+//! The layer belongs outside of authentication, because a preflight carries no token.
 
 use http::header::{CONTENT_TYPE, HeaderName, LINK, LOCATION, RETRY_AFTER};
 
 use crate::header::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, X_IDEMPOTENCY_KEY};
 
 /// Request headers, for `Access-Control-Allow-Headers`: both names of the key, and `Content-Type`, which
-/// JSON requests need.
+/// JSON requests need. [`Authorization`](self) is not among them.
 pub const ALLOW_HEADERS: [HeaderName; 3] = [IDEMPOTENCY_KEY, X_IDEMPOTENCY_KEY, CONTENT_TYPE];
 
 /// Response headers, for `Access-Control-Expose-Headers`: they mark a replay, and say when to retry,

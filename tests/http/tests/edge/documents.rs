@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
 use idem_axum::openapi::{
     IdempotencyAddon, KeyHeader, LayerRefusals, OptionalKeyHeader, Presence, Refusals, describe,
 };
@@ -11,7 +12,7 @@ use idem_runtime::{IdempotencyKey, idempotent};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use sqlx::SqliteTransaction;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use utoipa::Modify;
 
 use crate::client::{order, send};
@@ -48,6 +49,31 @@ async fn a_browser_may_send_the_key_and_read_the_replay() {
             exposed.split(',').any(|exposed| exposed.trim() == name),
             "{exposed}"
         );
+    }
+}
+
+/// A preflight names all headers that the page is going to send; one that is missing in the answer fails the call.
+#[tokio::test]
+async fn a_page_that_sends_a_token_passes_its_preflight_if_the_service_adds_that_header() {
+    let with_token = AllowHeaders::list(cors::ALLOW_HEADERS.into_iter().chain([AUTHORIZATION]));
+    for (headers, allows) in [(cors::ALLOW_HEADERS.into(), false), (with_token, true)] {
+        let layer = CorsLayer::new()
+            .allow_origin(AllowOrigin::any())
+            .allow_methods([Method::POST])
+            .allow_headers(headers);
+        let shop = Shop::open_with(|routes| routes.layer(layer)).await;
+        let preflight = Client::new()
+            .request(Method::OPTIONS, format!("{}/orders", shop.url))
+            .header("origin", "https://shop.example.com")
+            .header("access-control-request-method", "POST")
+            .header(
+                "access-control-request-headers",
+                "authorization,content-type,idempotency-key",
+            );
+        let answer = send(preflight).await;
+        let allowed = text(&answer.headers()["access-control-allow-headers"]);
+        let mut allowed = allowed.split(',').map(str::trim);
+        assert_eq!(allowed.any(|name| name == "authorization"), allows);
     }
 }
 
