@@ -6,7 +6,7 @@
 //! a row of `idem_audit` that says who did what, when and why. Without that table nothing can be changed:
 //! [`schema`] has its migration.
 //!
-//! A change is one of those that the library itself makes, by the same statements: see the README about leases. So an owner
+//! A change is one of those that the library itself makes, by the same statements: see [`lease`](crate::lease). So an owner
 //! that comes back after its record was resolved or released is told that its lease is lost.
 //!
 //! ```

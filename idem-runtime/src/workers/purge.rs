@@ -68,18 +68,27 @@ pub struct Purged {
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
-/// # async fn example(pool: sqlx::SqlitePool) {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
 ///
-/// use idem_runtime::PurgeWorker;
+/// use idem_runtime::{PurgeWorker, schema};
+/// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # schema::create_if_missing(&mut pool.acquire().await?).await?;
 ///
 /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-/// let worker = PurgeWorker::new(pool).interval(Duration::from_secs(600));
-/// let purging = tokio::spawn(worker.run(stopped));
+/// let worker = PurgeWorker::new(pool.clone()).interval(Duration::from_secs(600));
+/// let purging = tokio::spawn(worker.run(stopped)); // or until SIGTERM, or Ctrl-C
 /// // … and at shutdown:
 /// drop(stop);
-/// purging.await.expect("the worker does not panic");
-/// # }
+/// purging.await?;
+///
+/// // Without a loop, for a scheduler of your own:
+/// let purged = PurgeWorker::new(pool).run_once().await?;
+/// assert_eq!(purged.rows, 0);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))]
+/// # fn main() {}
 /// ```
 pub struct PurgeWorker<DB: Backend> {
     pub(super) pool: Pool<DB>,

@@ -19,7 +19,9 @@ const MAX_DELIVER: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
 ///
 /// # async fn run(consumer: Consumer<impl Handler>) -> Result<(), Box<dyn std::error::Error>> {
 /// let jetstream = async_nats::jetstream::new(async_nats::connect("nats://localhost").await?);
-/// let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+/// use tokio::signal::unix::{SignalKind, signal};
+/// let mut sigterm = signal(SignalKind::terminate())?; // a process manager's; Ctrl-C is SIGINT
+/// let stop = async move { tokio::select! { _ = sigterm.recv() => {}, _ = tokio::signal::ctrl_c() => {} } };
 /// NatsSource::new(jetstream, "CASES", "notifier", "dead.notifier")
 ///     .with_filter("cases.escalated")
 ///     .run(consumer, stop)

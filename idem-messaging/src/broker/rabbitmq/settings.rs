@@ -20,7 +20,9 @@ const DELIVERY_LIMIT: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
 /// use idem_messaging::inbox::{Consumer, Handler};
 ///
 /// # async fn run(consumer: Consumer<impl Handler>) -> Result<(), Box<dyn std::error::Error>> {
-/// let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+/// use tokio::signal::unix::{SignalKind, signal};
+/// let mut sigterm = signal(SignalKind::terminate())?; // a process manager's; Ctrl-C is SIGINT
+/// let stop = async move { tokio::select! { _ = sigterm.recv() => {}, _ = tokio::signal::ctrl_c() => {} } };
 /// RabbitMqSource::new("amqp://localhost/%2f", "notifier")
 ///     .with_binding("amq.topic", "cases.#")
 ///     .run(consumer, stop)

@@ -19,14 +19,36 @@ use crate::values::spec::OperationSpec;
 /// [`RecordFailures`] after [`record_failures`](Operation::record_failures), which requires the error type to
 /// implement [`Failure`](crate::Failure). [`lease`](Operation::lease) turns it into a [`LeasedOperation`].
 ///
-/// Every builder method is `const` and refuses a bad value at compile time:
-///
 /// ```
-/// use idem_runtime::Operation;
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 /// use std::time::Duration;
 ///
-/// const SHIP: Operation = Operation::new("orders", "ship").retention(Duration::from_secs(7 * 24 * 3600));
+/// use idem_runtime::{IdempotencyKey, Operation, schema};
+///
+/// const SHIP: Operation = Operation::new("orders", "ship").retention(Duration::from_hours(7 * 24));
+/// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # schema::create_if_missing(&mut pool.acquire().await?).await?;
+/// # sqlx::query("CREATE TABLE parcel (id INTEGER PRIMARY KEY, order_no INTEGER)").execute(&pool).await?;
+///
+/// let key = IdempotencyKey::derive(["acme", "order-17"])?.global();
+/// for replayed in [false, true] {
+///     let parcel = SHIP
+///         .run(&pool, &key, &17, async |tx| {
+///             let insert = sqlx::query_scalar("INSERT INTO parcel (order_no) VALUES (17) RETURNING id");
+///             let id: i64 = insert.fetch_one(&mut **tx).await?;
+///             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(id)
+///         })
+///         .await?;
+///     assert_eq!((*parcel, parcel.replayed()), (1, replayed));
+/// }
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))]
+/// # fn main() {}
 /// ```
+///
+/// Every builder method is `const` and refuses a bad value at compile time:
 ///
 /// ```compile_fail
 /// # use idem_runtime::Operation;
