@@ -1,5 +1,6 @@
 //! The attribute on tokens: the faults it reports and its expansion.
 
+mod documentation;
 mod failure;
 mod half_typed;
 mod handler;
