@@ -5,7 +5,7 @@ use super::read;
 /// Returns the lines about the attribute in the expansion of a handler with these attributes.
 fn lines(arguments: &str, attributes: &str) -> Vec<String> {
     let item = format!(
-        "{attributes} pub async fn pay(tx: &mut Tx<'_>, key: &IdempotencyKey) -> Result<(), E> {{}}"
+        "{attributes}\npub async fn pay(tx: &mut Tx<'_>, key: &IdempotencyKey) -> Result<(), E> {{}}"
     );
     let tokens = crate::expand(
         arguments.parse().expect("tokens"),
