@@ -1,5 +1,5 @@
-// The first definition of a label counts: on docs.rs there are no files of the repository beside the page.
 #![doc = include_str!("repository.md")]
+// The first definition of a label counts: on docs.rs there are no files of the repository beside this page.
 #![doc = include_str!("../README.md")]
 // A library that builds on this one leaves the databases to the program.
 #![cfg_attr(
