@@ -12,7 +12,6 @@ use case_escalation::database;
 use case_escalation::notifier::Notifier;
 use idem_runtime::{PurgeWorker, lease};
 use tokio::net::TcpListener;
-use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
@@ -27,12 +26,13 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let (pool, _server) = database::open(env::var("DATABASE").ok()).await?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let origin = format!("http://{}", listener.local_addr()?);
+    let (no_sweep, no_request) = (terminated()?, terminated()?);
     println!("{origin}; Ctrl-C ends it.");
-    let purging = tokio::spawn(PurgeWorker::new(pool.clone()).run(terminated()));
+    let purging = tokio::spawn(PurgeWorker::new(pool.clone()).run(no_sweep));
     let app = App::start(pool, Notifier::at(&origin)).await?;
     let detached = app.detached.clone();
     axum::serve(listener, routes(app))
-        .with_graceful_shutdown(terminated())
+        .with_graceful_shutdown(no_request)
         .await?;
     // Their callers are gone, and each holds a key until it ends.
     timeout(Duration::from_secs(30), detached.drain()).await?;
@@ -41,11 +41,15 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Is ready when the process is asked to end: by Ctrl-C, or by SIGTERM from a process manager.
-async fn terminated() {
-    let mut sigterm = signal(SignalKind::terminate()).expect("a handler of SIGTERM");
-    tokio::select! {
-        _ = sigterm.recv() => {}
-        _ = ctrl_c() => {}
-    }
+/// Listens from now on, and returns a future that is ready when the process is asked to end: by Ctrl-C, or by SIGTERM from a
+/// process manager.
+fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

@@ -3,5 +3,6 @@
 mod browser;
 mod commands;
 mod desk;
+mod ending;
 mod messages;
 mod schemathesis;
