@@ -75,7 +75,11 @@ pub(crate) async fn where_the_request_is_recorded_the_differing_places_are_told<
     let mut conn = subject.connect().await;
     let request = |cents: [u8; 2], to: &str| json!({"to": to, "lines": [{"cents": cents[0]}, {"cents": cents[1]}]});
     for (name, store, places) in [
-        ("kept", store().record_request(), &["/lines/1/cents", "/to"][..]),
+        (
+            "kept",
+            store().record_request(),
+            &["/lines/1/cents", "/to"][..],
+        ),
         ("hashed", store(), &[]),
     ] {
         let first = request([1, 2], "secret Ada");
