@@ -10,6 +10,7 @@ fn lines(arguments: &str, attributes: &str) -> Vec<String> {
     let tokens = crate::expand(
         arguments.parse().expect("tokens"),
         &item.parse().expect("tokens"),
+        false,
     );
     let pretty = read(tokens).pretty();
     let lines = pretty
