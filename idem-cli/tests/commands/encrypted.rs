@@ -40,7 +40,7 @@ pub(crate) async fn an_encrypted_payload_is_named_by_its_key<S: Subject>() {
     );
     assert!(json["result"].is_null(), "{json}");
     subject
-        .run("UPDATE idem_record SET fingerprint_version = 2")
+        .run("UPDATE idem_record SET fingerprint_version = 101")
         .await;
     let keyed = format!("00000007{}", "ab".repeat(28));
     overwrite(&subject, "fingerprint", &keyed).await;

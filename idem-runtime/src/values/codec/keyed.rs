@@ -4,7 +4,7 @@ use super::key::Keyring;
 use crate::values::error::CodecFault;
 use crate::values::fingerprint::Fingerprint;
 
-/// The bytes of the key's id in a fingerprint of version 2. Its 32 bytes are the id of the key (4 bytes, big-endian) and the first 28 bytes
+/// The bytes of the key's id in a keyed fingerprint. Its 32 bytes are the id of the key (4 bytes, big-endian) and the first 28 bytes
 /// of HMAC-SHA-256 over the byte 2, and namespace, operation and canonical JSON, each behind its length in bytes (8
 /// bytes, big-endian).
 const ID: usize = 4;

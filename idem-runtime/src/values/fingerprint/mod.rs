@@ -92,8 +92,9 @@ pub use version::know_version_2;
 /// layout of the hashed bytes, and is stored with each record.
 pub const FINGERPRINT_VERSION: i16 = 1;
 
-/// The version of the fingerprints that an operation writes whose codec encrypts; they are computed under a key.
-pub(crate) const FINGERPRINT_KEYED: i16 = 2;
+/// The version of the fingerprints that an operation writes whose codec encrypts: under a key, over the canonical form
+/// of version 1.
+pub(crate) const FINGERPRINT_KEYED: i16 = 101;
 
 /// The hash that a request is compared by: SHA-256 (FIPS 180-4), or, of an operation whose codec encrypts, the id of a
 /// key and HMAC-SHA-256 under it.
@@ -142,7 +143,7 @@ impl Fingerprint {
         )
     }
 
-    /// Returns the id of the key in a fingerprint of version 2.
+    /// Returns the id of the key in a keyed fingerprint.
     #[cfg(any(feature = "encrypt", feature = "operate"))]
     pub(crate) fn key_id(self) -> u32 {
         let [a, b, c, d, ..] = self.0;
