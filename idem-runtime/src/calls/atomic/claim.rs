@@ -76,6 +76,9 @@ pub(super) struct RequestSnapshot {
     pub(super) call_codec: CallCodec,
 }
 
+/// A payload as the record holds it.
+type Stored<'b> = Cow<'b, [u8]>;
+
 impl RequestSnapshot {
     /// Returns request and payload as the record holds them.
     pub(super) fn protect<'b>(
@@ -84,7 +87,7 @@ impl RequestSnapshot {
         attempt_id: AttemptId,
         column: Column,
         payload: &'b [u8],
-    ) -> Result<(Option<Cow<'b, [u8]>>, Cow<'b, [u8]>), Error> {
+    ) -> Result<(Option<Stored<'b>>, Stored<'b>), Error> {
         let binding = Binding {
             identity,
             operation: &self.name,

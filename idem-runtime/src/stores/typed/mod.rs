@@ -89,6 +89,7 @@ impl<Req, Res> fmt::Debug for Store<Req, Res> {
             .field("result_limit", &self.result_limit)
             .field("versions", &self.versions)
             .field("failure_versions", &self.failure_versions)
+            .field("codec", &self.codec)
             .finish()
     }
 }

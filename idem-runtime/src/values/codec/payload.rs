@@ -68,6 +68,10 @@ impl Protection {
     }
 
     /// Returns scope and key as the table holds them.
+    #[cfg_attr(
+        not(feature = "encrypt"),
+        allow(clippy::unnecessary_wraps, reason = "it can fail where it encrypts")
+    )]
     pub(crate) fn stored(
         &self,
         namespace: &str,
@@ -83,6 +87,10 @@ impl Protection {
     }
 
     /// Returns the payload as the record holds it.
+    #[cfg_attr(
+        not(feature = "encrypt"),
+        allow(clippy::unnecessary_wraps, reason = "it can fail where it encrypts")
+    )]
     pub(crate) fn protect<'b>(
         &self,
         binding: Binding<'_>,

@@ -56,7 +56,12 @@ impl Error {
             | Self::TooLargeToRecord { .. }
             | Self::Archive(_)
             | Self::Schema(_)
-            | Self::LeaseInTransaction => ErrorKind::Misuse,
+            | Self::LeaseInTransaction
+            | Self::Codec(
+                CodecFault::NotInstalled { .. }
+                | CodecFault::NamesChanged { .. }
+                | CodecFault::TooLong { .. },
+            ) => ErrorKind::Misuse,
             Self::LeaseLost
             | Self::TooManyRuns { .. }
             | Self::TransactionLost(_)
@@ -66,11 +71,6 @@ impl Error {
             | Self::LockTableFull(_)
             | Self::Busy(_) => ErrorKind::Transient,
             Self::Unavailable(_) | Self::ReadOnly(_) => ErrorKind::Unavailable,
-            Self::Codec(
-                CodecFault::NotInstalled { .. }
-                | CodecFault::NamesChanged { .. }
-                | CodecFault::TooLong { .. },
-            ) => ErrorKind::Misuse,
             Self::IncompatibleState { .. } | Self::UnknownState { .. } | Self::Codec(_) => {
                 ErrorKind::Incompatible
             }
