@@ -111,7 +111,8 @@ async fn neither_the_log_of_postgresql_nor_its_list_of_sessions_shows_anything()
         let name = format!("{ORDER}-{number}");
         let options = database.options().clone().options([("idem.fused", fused)]);
         let open = |application: &str| {
-            let options = options.clone().application_name(application);
+            // Among the startup options it makes the pool another one to the library, as in another process.
+            let options = options.clone().options([("application_name", application)]);
             sqlx::postgres::PgPoolOptions::new()
                 .max_connections(1)
                 .connect_lazy_with(options)
