@@ -158,6 +158,9 @@ fn a_document_with_the_addon_says_once_what_its_operations_share() {
         reference("/notes"),
         "#/components/parameters/OptionalIdempotencyKey"
     );
+    let marked = |path: &str| document["paths"][path]["post"]["x-idempotency"].clone();
+    assert_eq!(marked("/orders"), json!({ "key": "required" }));
+    assert_eq!(marked("/notes"), json!({ "key": "optional" }));
     let required = |name: &str| components["parameters"][name]["required"].clone();
     assert_eq!(required("IdempotencyKey"), true);
     assert_eq!(required("OptionalIdempotencyKey"), false);

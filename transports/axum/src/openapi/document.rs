@@ -6,23 +6,24 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{Components, OpenApi, Ref, RefOr};
 
 use super::problem::ProblemSchema;
-use super::{parameter, responses};
+use super::{extension, parameter, responses};
 use crate::options::PolicyOptions;
 
 /// Edits each operation, and turns shared parts into components.
 pub(super) fn edit(document: &mut OpenApi, options: &PolicyOptions) {
     let components = document.components.get_or_insert_with(Components::new);
     for item in document.paths.paths.values_mut() {
-        let mut for_all = false;
+        let mut for_all = None;
         for shared in item.parameters.iter_mut().flatten() {
-            for_all |= parameter::share(shared, components, options.syntax);
+            for_all = for_all.or(parameter::share(shared, components, options.syntax));
         }
         for operation in operations(item) {
-            let mut has_key = for_all;
+            let mut own_key = None;
             for own in operation.parameters.iter_mut().flatten() {
-                has_key |= parameter::share(own, components, options.syntax);
+                own_key = own_key.or(parameter::share(own, components, options.syntax));
             }
-            if has_key {
+            if let Some(presence) = own_key.or(for_all) {
+                extension::add(operation, presence);
                 responses::mark_replays(operation);
                 responses::edit(operation, options);
             }

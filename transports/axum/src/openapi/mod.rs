@@ -2,7 +2,8 @@
 //!
 //! Feature `openapi`. In `#[utoipa::path(..)]`, write [`KeyHeader`] in `params(..)` and
 //! [`Refusals`] in `responses(..)`. Add [`IdempotencyAddon`] to the document's `modifiers(..)`: it turns
-//! their shared parts into components, and documents the header that marks a replay. A
+//! their shared parts into components, documents the header that marks a replay, and marks each operation with
+//! the header by `x-idempotency`, for generated clients. A
 //! [policy](HttpPolicy) does the same with its own statuses:
 //!
 //! ```
@@ -24,6 +25,7 @@
 //! let document = serde_json::to_value(Document::openapi())?;
 //! let operation = &document["paths"]["/orders"]["post"];
 //! assert_eq!(operation["parameters"][0]["$ref"], "#/components/parameters/IdempotencyKey");
+//! assert_eq!(operation["x-idempotency"]["key"], "required");
 //! assert!(operation["responses"]["201"]["headers"]["Idempotent-Replayed"].is_object());
 //! assert!(operation["responses"]["422"]["content"]["application/problem+json"].is_object());
 //! # Ok::<_, serde_json::Error>(())
@@ -35,6 +37,7 @@
 //! a service's own refusals.
 
 mod document;
+mod extension;
 mod parameter;
 mod problem;
 mod responses;
@@ -139,7 +142,8 @@ impl IntoResponses for LayerRefusals {
 }
 
 /// A modifier for `modifiers(..)` of a document. It turns `Problem` and the header into components, and
-/// documents for each success of an operation with the header that it may be a replay.
+/// for each operation with the header marks it (`"x-idempotency": {"key": "required"}`, or `"optional"`), and documents
+/// that a success may be a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotencyAddon;
 
@@ -157,8 +161,8 @@ impl Modify for HttpPolicy {
     }
 }
 
-/// Adds to `operation` the header, the refusals, and for its successes the header that marks a
-/// replay. `retention` is the handler's: how long a key is remembered.
+/// Adds to `operation` the header, its mark `x-idempotency`, the refusals, and for its successes the header that
+/// marks a replay. `retention` is the handler's: how long a key is remembered.
 ///
 /// Responses that `operation` already documents stay as they are.
 pub fn describe(operation: &mut Operation, presence: Presence, retention: Duration) {
@@ -166,6 +170,7 @@ pub fn describe(operation: &mut Operation, presence: Presence, retention: Durati
         .parameters
         .get_or_insert_default()
         .push(parameter::inline(presence, Some(retention)).into());
+    extension::add(operation, presence);
     responses::mark_replays(operation);
     for (status, response) in <Refusals>::responses() {
         operation

@@ -45,25 +45,25 @@ fn schema(syntax: Syntax) -> ObjectBuilder {
         .pattern(Some(syntax.pattern()))
 }
 
-/// Replaces the parameter by a reference if it is the header, and adds its component. Returns whether
-/// it is the header.
+/// Replaces the parameter by a reference if it is the header, and adds its component. Returns whether the
+/// header is required, or `None` if it is another parameter.
 pub(super) fn share(
     parameter: &mut RefOr<Parameter>,
     components: &mut Components,
     syntax: Syntax,
-) -> bool {
+) -> Option<Presence> {
     let inline = match parameter {
         RefOr::Ref(reference) => {
             return [Presence::Required, Presence::Optional]
-                .iter()
-                .any(|presence| reference.ref_location == location(*presence));
+                .into_iter()
+                .find(|presence| reference.ref_location == location(*presence));
         }
         RefOr::T(inline) => inline,
     };
     if !inline.name.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str())
         || inline.parameter_in != ParameterIn::Header
     {
-        return false;
+        return None;
     }
     let presence = if inline.required == Required::True {
         Presence::Required
@@ -83,7 +83,7 @@ pub(super) fn share(
         shared.into()
     });
     *parameter = RefOr::Ref(reference);
-    true
+    Some(presence)
 }
 
 fn component(presence: Presence) -> &'static str {
