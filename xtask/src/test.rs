@@ -19,6 +19,8 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     machine::provide_chromium()?;
     machine::provide_schemathesis()?;
     machine::provide_gateways()?;
+    machine::provide_node()?;
+    machine::provide_venv()?;
     machine::provide_pgbouncer()?;
     machine::provide_brokers()?;
     machine::provide_prometheus()?;
