@@ -7,8 +7,8 @@ mod options;
 mod pool;
 mod review;
 mod signature;
-mod web;
 pub(crate) mod versions;
+mod web;
 
 use syn::{Attribute, Expr, Ident, Type};
 

@@ -30,6 +30,7 @@ macro_rules! on {
                 namespace = "reviewed",
                 failures = "record",
                 skip(desk),
+                allow(pool),
                 authorize = may_see,
                 on_replay = raised
             )]

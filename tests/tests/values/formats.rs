@@ -112,6 +112,7 @@ fn no_error_shows_what_its_fields_hold() {
             operation: operation.clone(),
             type_name,
             path: secrets(),
+            version: None,
             message: message.clone(),
         },
         Error::NotStorable {
