@@ -20,7 +20,7 @@ use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::identity::Identity;
 use crate::values::policy::Lease;
-use crate::values::record::{AttemptId, CODEC_JSON, Format, Record, Status, Timestamp};
+use crate::values::record::{AttemptId, CODEC_JSON, Record, RecordFormat, Status, Timestamp};
 
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
 #[diagnostic::on_unimplemented(
@@ -148,7 +148,7 @@ pub struct LeaseRequest<'a> {
     pub(crate) input: DecideInput<'a>,
     pub(crate) lease: Lease,
     pub(crate) fingerprint: Option<Fingerprint>,
-    pub(crate) format: Format,
+    pub(crate) format: RecordFormat,
     pub(crate) request: Option<&'a [u8]>,
 }
 

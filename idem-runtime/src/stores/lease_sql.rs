@@ -6,7 +6,7 @@
 pub(super) use super::session::purgeable;
 use crate::decision::Change;
 use crate::values::policy::OnLapse;
-use crate::values::record::{Format, Status};
+use crate::values::record::{RecordFormat, Status};
 
 /// The dialect's spelling of the parts that all of these statements have.
 pub(super) struct LeaseDialect {
@@ -62,7 +62,7 @@ impl LeaseDialect {
         &self,
         table: &str,
         values: &LeaseValues<String>,
-        format: Format,
+        format: RecordFormat,
         rows: (&str, &str),
     ) -> String {
         let (before, behind) = rows;
@@ -102,7 +102,7 @@ impl LeaseDialect {
         &self,
         table: &str,
         values: &LeaseValues<String>,
-        format: Format,
+        format: RecordFormat,
         (also, is_replaced): (&str, &str),
         take_over: bool,
     ) -> String {

@@ -10,7 +10,7 @@ use super::claim::{ClaimRequest, Found, HeldClaim};
 use crate::values::error::{Error, SchemaFinding};
 use crate::values::fingerprint::Fingerprint;
 use crate::values::key::Scope;
-use crate::values::record::{AttemptId, Format, Status};
+use crate::values::record::{AttemptId, RecordFormat, Status};
 
 /// The record to write.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct NewRecord<'a> {
     pub(crate) status: Status,
     pub(crate) operation: &'a str,
     pub(crate) fingerprint: Option<Fingerprint>,
-    pub(crate) format: Format,
+    pub(crate) format: RecordFormat,
     pub(crate) request: Option<&'a [u8]>,
     pub(crate) result: Option<&'a [u8]>,
     pub(crate) failure: Option<&'a [u8]>,

@@ -13,12 +13,12 @@ pub(crate) const CODEC_JSON: i16 = 1;
 
 /// How a record's payloads and its fingerprint are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Format {
+pub(crate) struct RecordFormat {
     pub(crate) codec: i16,
     pub(crate) fingerprint_version: i16,
 }
 
-impl Format {
+impl RecordFormat {
     /// JSON in clear, and a fingerprint without a key.
     pub(crate) const CLEAR: Self = Self {
         codec: CODEC_JSON,

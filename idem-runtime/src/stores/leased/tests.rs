@@ -10,7 +10,7 @@ use crate::stores::session::{BodyWrites, NewRecord, Purgeable, Session, Written,
 use crate::values::identity::Identity;
 use crate::values::key::Scope;
 use crate::values::policy::{Expiry, OnLapse};
-use crate::values::record::Format;
+use crate::values::record::RecordFormat;
 
 /// A database in which another attempt is always quicker; `shows` says whether its record can be read.
 struct Outrun {
@@ -126,7 +126,7 @@ async fn outrun(shows: fn(u32) -> bool) -> Result<LeaseAnswer, CommitError> {
         },
         lease,
         fingerprint: None,
-        format: Format::CLEAR,
+        format: RecordFormat::CLEAR,
         request: None,
     };
     let mut conn = Outrun { shows, takes: 0 };

@@ -11,19 +11,19 @@ use crate::values::record::AttemptId;
 
 /// A codec, of which there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Codec {}
+pub enum NoCodec {}
 
 /// What a codec does.
 #[derive(Debug)]
-pub enum Protection {}
+pub enum NoProtection {}
 
-impl Codec {
-    pub(crate) fn protection(&self) -> Result<Arc<Protection>, Error> {
+impl NoCodec {
+    pub(crate) fn protection(&self) -> Result<Arc<NoProtection>, Error> {
         match *self {}
     }
 }
 
-impl Protection {
+impl NoProtection {
     pub(crate) fn codec(&self) -> i16 {
         match *self {}
     }

@@ -7,7 +7,7 @@ use super::{Binding, Codec, Column, Protection};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::key::{IdempotencyKey, Scope};
-use crate::values::record::{AttemptId, Format};
+use crate::values::record::{AttemptId, RecordFormat};
 
 /// What the codec of an operation had installed when a call began.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +27,10 @@ impl CallCodec {
     }
 
     /// Returns how records are written.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> RecordFormat {
         match self.protection() {
-            None => Format::CLEAR,
-            Some(protection) => Format {
+            None => RecordFormat::CLEAR,
+            Some(protection) => RecordFormat {
                 codec: protection.codec(),
                 fingerprint_version: protection.fingerprint_version(),
             },

@@ -10,10 +10,13 @@ use crate::values::fingerprint::Fingerprint;
 const ID: usize = 4;
 
 /// What a fingerprint is computed of: namespace, operation and canonical JSON.
-pub(super) type Compared<'a> = (&'a str, &'a str, &'a [u8]);
+pub(super) type ComparedRequest<'a> = (&'a str, &'a str, &'a [u8]);
 
 /// Computes the fingerprint under the current key.
-pub(super) fn current(keys: &Keyring, compared: Compared<'_>) -> Result<Fingerprint, CodecFault> {
+pub(super) fn current(
+    keys: &Keyring,
+    compared: ComparedRequest<'_>,
+) -> Result<Fingerprint, CodecFault> {
     under(keys, keys.current().get(), compared)
 }
 
@@ -23,7 +26,7 @@ pub(super) fn under_that_of(
     keys: &Keyring,
     recorded: Fingerprint,
     computed: Option<Fingerprint>,
-    compared: Compared<'_>,
+    compared: ComparedRequest<'_>,
 ) -> Result<Fingerprint, CodecFault> {
     match computed {
         Some(computed) if computed.key_id() == recorded.key_id() => Ok(computed),
@@ -34,7 +37,7 @@ pub(super) fn under_that_of(
 fn under(
     keys: &Keyring,
     key_id: u32,
-    (namespace, operation, canonical): Compared<'_>,
+    (namespace, operation, canonical): ComparedRequest<'_>,
 ) -> Result<Fingerprint, CodecFault> {
     let key = keys.find(key_id).ok_or(CodecFault::UnknownKey {
         what: "fingerprint",

@@ -70,7 +70,7 @@ mod service;
 mod slot;
 
 #[cfg(not(any(feature = "encrypt", feature = "zstd")))]
-pub(crate) use self::absent::{Codec, Protection};
+pub(crate) use self::absent::{NoCodec as Codec, NoProtection as Protection};
 pub(crate) use self::call_codec::CallCodec;
 pub(crate) use self::column::{Binding, Column};
 #[cfg(feature = "zstd")]

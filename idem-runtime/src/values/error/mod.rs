@@ -369,8 +369,7 @@ pub enum Error {
         "the archive has not taken a batch of the purge ({0}); nothing of the batch was deleted"
     )]
     Archive(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The operation has a codec, and its keys are missing, or the record is not what was written under them. The
-    /// body did not run, or everything was rolled back.
+    /// The operation's codec has no keys, or does not open the record. The body did not run, or was rolled back.
     #[error(transparent)]
     Codec(#[from] CodecFault),
 

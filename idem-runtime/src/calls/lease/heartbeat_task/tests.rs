@@ -27,7 +27,7 @@ mod asked_for {
     use crate::values::identity::Identity;
     use crate::values::key::{IdempotencyKey, Scope};
     use crate::values::policy::{Expiry, Lease, OnLapse};
-    use crate::values::record::{Format, Timestamp};
+    use crate::values::record::{RecordFormat, Timestamp};
     use crate::values::spec::OperationSpec;
 
     const LEASE: Duration = Duration::from_mins(5);
@@ -52,7 +52,7 @@ mod asked_for {
             },
             lease,
             fingerprint: None,
-            format: Format::CLEAR,
+            format: RecordFormat::CLEAR,
             request: None,
         };
         let mut conn = pool.acquire().await.expect("a connection");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
-use crate::values::record::{Format, Status};
+use crate::values::record::{RecordFormat, Status};
 
 pub(super) fn request(key: &str) -> PgClaimRequest {
     let key = IdempotencyKey::parse(Some(key)).unwrap().unwrap();
@@ -20,7 +20,7 @@ fn of_a_value_nothing_but_hex_and_integers_is_sent() {
         status: Status::Completed,
         operation: "o'\\p",
         fingerprint: None,
-        format: Format::CLEAR,
+        format: RecordFormat::CLEAR,
         request: Some(b"'r\\"),
         result: Some(b"'\\\"\0"),
         failure: None,

@@ -14,7 +14,7 @@ use super::{
     BEGIN_FUSED, BEGUN_NOW, BUSY, lock_number, lookup_columns, roll_back_body, set_savepoint,
 };
 use crate::values::key::hex;
-use crate::values::record::{Format, Status};
+use crate::values::record::{RecordFormat, Status};
 
 /// The names of one table's statements. They contain a hash of the texts, because builds with different texts
 /// can share a server connection.
@@ -219,10 +219,10 @@ pub(in super::super) fn record_and_commit(
         bytes(&mut text, value);
     }
     let _ = write!(text, ",{}", record.retention);
-    if record.format == Format::CLEAR {
+    if record.format == RecordFormat::CLEAR {
         text.push_str(CLEAR_FORMAT);
     } else {
-        let Format {
+        let RecordFormat {
             codec,
             fingerprint_version,
         } = record.format;
@@ -232,7 +232,7 @@ pub(in super::super) fn record_and_commit(
     text
 }
 
-/// [`Format::CLEAR`] as two values.
+/// [`RecordFormat::CLEAR`] as two values.
 const CLEAR_FORMAT: &str = ",1,1";
 
 /// Appends namespace, scope and key as three values.

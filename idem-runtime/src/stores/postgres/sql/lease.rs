@@ -6,7 +6,7 @@ use super::super::claim::PgClaimRequest;
 use super::super::statement::Value as _;
 use super::{COLUMNS, DURABLE, begun_here, held_claim, lock};
 use crate::decision::Change;
-use crate::values::record::{Format, Status};
+use crate::values::record::{RecordFormat, Status};
 
 /// The status in a change of one record. Of the bare column, the condition would imply the predicate of the
 /// partial index on `locked_until`. The planner would prefer that index to the primary key, and read every
@@ -52,7 +52,7 @@ const OPEN: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
 /// Inserts the record in progress of a key that has none, if the lock is granted and the table is known to be
 /// fit. Returns the attempt, or no row.
-pub(in super::super) fn claim(request: &PgClaimRequest, format: Format) -> String {
+pub(in super::super) fn claim(request: &PgClaimRequest, format: RecordFormat) -> String {
     let table = &request.table;
     let held = held_claim(request);
     let behind = format!(
@@ -70,7 +70,7 @@ const WRITTEN: &str = " RETURNING attempt_id::text AS written";
 /// Writes the record in progress: inserts it, or replaces the record whose attempt is `$11`.
 pub(in super::super) fn upsert(
     request: &PgClaimRequest,
-    format: Format,
+    format: RecordFormat,
     replaces: bool,
     take_over: bool,
 ) -> String {

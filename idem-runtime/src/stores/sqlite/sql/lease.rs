@@ -5,7 +5,7 @@ use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, con
 use super::super::claim::SqliteClaimRequest;
 use super::{COLUMNS, NOW, full};
 use crate::decision::Change;
-use crate::values::record::{Format, Status};
+use crate::values::record::{RecordFormat, Status};
 
 const IDENTITY: &str = "namespace = ?1 AND scope = ?2 AND key = ?3";
 
@@ -23,7 +23,7 @@ const DIALECT: LeaseDialect = LeaseDialect {
 /// Writes the record in progress: inserts it, or replaces the record whose attempt is `?11`.
 pub(in super::super) fn upsert(
     request: &SqliteClaimRequest,
-    format: Format,
+    format: RecordFormat,
     replaces: bool,
     take_over: bool,
 ) -> String {
