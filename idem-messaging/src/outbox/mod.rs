@@ -20,7 +20,8 @@ mod wake;
 pub use self::append::Outbox;
 #[cfg(feature = "operate")]
 pub use self::audited::{
-    DeadEvents, EventCount, EventDetail, EventFilter, EventState, EventSummary,
+    DeadEvent, DeadEvents, EventCount, EventDetail, EventFilter, EventState, EventSummary,
+    OutboxHealth,
 };
 pub use self::error::OutboxError;
 pub use self::event::{Event, EventBuilder, EventError, EventField, EventId, Origin, limits};

@@ -22,5 +22,8 @@ CREATE TABLE idem_audit (
     -- The statuses or counts of the change, as a JSON object. No payload.
     detail     MEDIUMBLOB      NOT NULL,
     PRIMARY KEY (id),
-    KEY idem_audit_at (at)
+    KEY idem_audit_at (at),
+    -- The changes of one record, and of one event.
+    KEY idem_audit_record (namespace, scope, record_key, id),
+    KEY idem_audit_event (event_id, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4;

@@ -23,3 +23,7 @@ CREATE TABLE idem_audit (
 ) STRICT;
 
 CREATE INDEX idem_audit_at ON idem_audit (at);
+
+-- The changes of one record, and of one event.
+CREATE INDEX idem_audit_record ON idem_audit (namespace, scope, record_key, id) WHERE record_key IS NOT NULL;
+CREATE INDEX idem_audit_event ON idem_audit (event_id, id) WHERE event_id IS NOT NULL;

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::OperateError;
 use super::operator::Operator;
-use super::read::{RecordSummary, columns, summary};
+use super::read::{RecordSummary, columns, leases, summary};
 use super::status::StoredStatus;
 use crate::stores::operate::{Dialect, OperateBackend, OperateSession, clock};
 use crate::values::key::hex;
@@ -66,6 +66,9 @@ impl Filter {
                     .map(|value| format!("{column} = {}", dialect.text(value))),
             );
         }
+        if self.leases_only() {
+            all.push(leases(dialect));
+        }
         if !self.statuses.is_empty() {
             let codes: Vec<_> = self
                 .statuses
@@ -108,7 +111,7 @@ impl Filter {
 }
 
 /// Returns the first 12 hexadecimal digits of the SHA-256 of a key.
-fn key_hash(key: &str) -> String {
+pub(super) fn key_hash(key: &str) -> String {
     let digest: [u8; 32] = Sha256::digest(key.as_bytes()).into();
     hex::lower(&digest[..6])
 }

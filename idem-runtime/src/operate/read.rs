@@ -5,7 +5,7 @@ use crate::stores::operate::{Cells, Dialect};
 use crate::values::error::Error;
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Namespace, Scope};
-use crate::values::policy::OnLapse;
+use crate::values::policy::{MAX_RETENTION, OnLapse};
 use crate::values::record::{AttemptId, Timestamp};
 
 /// Namespace, scope and key of a record, as they are stored.
@@ -123,6 +123,57 @@ impl RecordSummary {
     }
 }
 
+/// The condition that all leases and unknown outcomes meet, and no other record: it is that of their index, and leaves out
+/// what has no lease where the index has it too.
+pub(super) fn leases(dialect: &Dialect) -> String {
+    format!(
+        "status IN ({}, {}) AND locked_until > {}",
+        StoredStatus::IN_PROGRESS.code(),
+        StoredStatus::UNKNOWN.code(),
+        dialect.time(Timestamp::from_micros(0)),
+    )
+}
+
+/// The condition that all ended records meet whose retention ends at `until` or before, and no other record: a lease never
+/// expires.
+pub(super) fn ended(dialect: &Dialect, until: Timestamp) -> String {
+    format!(
+        "status IN ({}, {}, {}) AND expires_at <= {}",
+        StoredStatus::COMPLETED.code(),
+        StoredStatus::FAILED.code(),
+        StoredStatus::RELEASED.code(),
+        dialect.time(until),
+    )
+}
+
+/// The latest time at which a retention can end.
+pub(super) fn last_expiry(now: Timestamp) -> Timestamp {
+    let longest = i64::try_from(MAX_RETENTION.as_micros()).unwrap_or(i64::MAX);
+    // Twice: what an operator has settled is kept from then on.
+    Timestamp::from_micros(now.as_micros().saturating_add(2 * longest))
+}
+
+/// Reads the name of a record in three columns.
+pub(super) fn name(row: &Cells) -> Result<RecordKey, Error> {
+    let unread = || Error::UnknownState {
+        what: "name of a record, which this build cannot read; its number",
+        value: 0,
+    };
+    let text = |column| row.text(column).ok_or_else(unread);
+    Ok(RecordKey {
+        namespace: Namespace::new(text(0)?)?,
+        scope: scope(text(1)?)?,
+        key: text(2)?.to_owned(),
+    })
+}
+
+fn scope(text: &str) -> Result<Scope, Error> {
+    Ok(match text {
+        "" => Scope::GLOBAL,
+        scope => Scope::new(scope)?,
+    })
+}
+
 /// How many columns [`columns`] selects.
 pub(super) const WIDTH: usize = 15;
 
@@ -154,20 +205,11 @@ pub(super) fn summary(row: &Cells, now: Timestamp) -> Result<RecordSummary, Erro
         what: "column of a record, which this build cannot read; its number",
         value: 0,
     };
-    let text = |column| row.text(column).ok_or_else(unread);
     let length = |column| row.number(column).and_then(|length| length.try_into().ok());
-    let scope = match text(1)? {
-        "" => Scope::GLOBAL,
-        scope => Scope::new(scope)?,
-    };
     let code = row.number(4).and_then(|code| i16::try_from(code).ok());
     Ok(RecordSummary {
-        record_key: RecordKey {
-            namespace: Namespace::new(text(0)?)?,
-            scope,
-            key: text(2)?.to_owned(),
-        },
-        operation: text(3)?.to_owned(),
+        record_key: name(row)?,
+        operation: row.text(3).ok_or_else(unread)?.to_owned(),
         status: StoredStatus::from_code(code.ok_or_else(unread)?),
         attempt: row.number(5).ok_or_else(unread)?,
         attempt_id: row.attempt_id(6).ok_or_else(unread)?,

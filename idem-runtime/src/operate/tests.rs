@@ -2,7 +2,7 @@
 
 use sqlx::SqlitePool;
 
-use super::{Author, Examination, Filter, Operator, RecordKey};
+use super::{Author, Examination, Filter, Operator, RecordKey, Search, Sought};
 use crate::values::key::{IdempotencyKey, Namespace, Scope};
 
 fn is_send<T: Send>(_: &T) {}
@@ -20,6 +20,12 @@ async fn every_answer_may_be_awaited_on_another_thread() {
     is_send(&operator.show(&record_key));
     is_send(&operator.forget(&scope, &author));
     is_send(&operator.purge(None, &author));
+    is_send(&operator.hours(24));
+    is_send(&operator.lease_health());
+    is_send(&operator.oldest_in_flight(5));
+    is_send(&operator.purge_health());
+    is_send(&operator.changes_of(&record_key));
+    is_send(&operator.search(&Search::new(Sought::Hash("0123456789ab".to_owned()))));
     is_send(&operator.examine(&Examination::default()));
 }
 

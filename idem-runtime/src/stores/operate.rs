@@ -102,6 +102,11 @@ impl std::fmt::Debug for Cells {
 }
 
 impl Cells {
+    #[cfg(test)]
+    pub(crate) fn of(values: impl IntoIterator<Item = String>) -> Self {
+        Self(values.into_iter().map(Some).collect())
+    }
+
     /// Returns the value of a column, from 0; `None` if it is null, or is not there.
     pub fn text(&self, column: usize) -> Option<&str> {
         self.0.get(column)?.as_deref()
@@ -156,6 +161,10 @@ pub struct Dialect {
     pub(crate) locks_holds: bool,
     /// Bytes made of hexadecimal digits.
     pub(crate) bytes_literal: &'static str,
+    /// The hours from the epoch to a time, as an integer.
+    pub(crate) hour: &'static str,
+    /// The number of rows of a table, as the database estimates it without reading it: a statement.
+    pub(crate) row_estimate: &'static str,
     /// The length of bytes.
     pub(crate) length: &'static str,
     /// The microseconds of a difference of two times.
@@ -191,6 +200,16 @@ impl Dialect {
     /// Returns an expression of times as a column. The time that never comes is null.
     pub fn time_cell(&self, expression: &str) -> String {
         fill(self.time_cell, expression)
+    }
+
+    /// Returns the hours from the epoch to a time, as an integer.
+    pub(crate) fn hour(&self, expression: &str) -> String {
+        fill(self.hour, expression)
+    }
+
+    /// Returns the statement that estimates the number of rows of a table.
+    pub(crate) fn row_estimate(&self, table: &str) -> String {
+        fill(self.row_estimate, table)
     }
 
     pub(crate) fn id_cell(&self, expression: &str) -> String {

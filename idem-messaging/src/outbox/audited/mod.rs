@@ -1,5 +1,6 @@
 //! What an operator does with events, each change with a row of `idem_audit` in its transaction.
 
+mod health;
 mod read;
 mod state;
 
@@ -8,6 +9,7 @@ use idem_runtime::operate::{
 };
 use sqlx::Pool;
 
+pub use self::health::{DeadEvent, OutboxHealth};
 pub use self::read::{EventCount, EventDetail, EventFilter, EventSummary};
 use self::read::{WIDTH, columns, summary};
 pub use self::state::EventState;

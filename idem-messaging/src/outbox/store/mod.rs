@@ -117,7 +117,7 @@ pub enum Insertion {
 }
 
 /// What a look at the whole outbox shows.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 #[derive(Debug, Clone, Copy)]
 pub struct OutboxSample {
     /// Pending events, of the first [`COUNTED`].
@@ -129,11 +129,11 @@ pub struct OutboxSample {
 }
 
 /// How many events of one state a look counts.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 pub(crate) const COUNTED: u32 = 10_000;
 
 /// Among how many of the events that are due first a look searches the oldest.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 pub(crate) const SEARCHED: u32 = 1_000;
 
 /// Which events an operator means.
@@ -153,7 +153,7 @@ pub(crate) mod dialect {
 
     use sqlx::Pool;
 
-    #[cfg(feature = "metrics")]
+    #[cfg(any(feature = "metrics", feature = "operate"))]
     use super::OutboxSample;
     use super::{
         ClaimRequest, Claimed, Database, Duration, Ears, Error, Event, Insertion, Selection,
@@ -239,7 +239,7 @@ pub(crate) mod dialect {
         ) -> impl Future<Output = StoreResult<u64>> + Send;
 
         /// Looks at the whole outbox, for its metrics.
-        #[cfg(feature = "metrics")]
+        #[cfg(any(feature = "metrics", feature = "operate"))]
         fn sample(
             conn: &mut Self::Connection,
             table: &str,

@@ -47,6 +47,8 @@ mod measured;
 pub mod metrics;
 mod observed;
 mod span;
+#[cfg(feature = "operate")]
+mod tally;
 #[cfg(not(feature = "metrics"))]
 mod unmeasured;
 
@@ -58,6 +60,8 @@ use std::time::Duration;
 pub(crate) use self::measured::{Lapsed, Meter};
 pub(crate) use self::observed::Observed;
 pub use self::span::SPAN_TARGET;
+#[cfg(feature = "operate")]
+pub use self::tally::{ProcessCounts, process_counts};
 #[cfg(not(feature = "metrics"))]
 pub(crate) use self::unmeasured::{NoLapsed as Lapsed, NoMeter as Meter};
 
@@ -145,6 +149,8 @@ impl Call<'_> {
     /// Emits the event. The key appears as a short hash. Mismatches are also counted.
     pub(crate) fn emit(&self, meter: Meter) {
         meter.ended(self.outcome, self.refusal);
+        #[cfg(feature = "operate")]
+        tally::add(self.outcome);
         macro_rules! event {
             ($level:ident) => {
                 tracing::$level!(

@@ -14,7 +14,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 use super::OutboxSample;
 use super::dialect::Store;
 use super::verdict::{self, ClaimVerdict, Due, Partition, list};
@@ -196,7 +196,7 @@ impl Store for MySql {
         Ok(done.rows_affected())
     }
 
-    #[cfg(feature = "metrics")]
+    #[cfg(any(feature = "metrics", feature = "operate"))]
     async fn sample(conn: &mut MySqlConnection, table: &str) -> Result<OutboxSample, Error> {
         let found = sqlx::query_as(AssertSqlSafe(sql::sample(table)));
         let (pending, dead, oldest): (i64, i64, Option<i64>) = found.fetch_one(conn).await?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::outbox::store::verdict::Partition;
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 use crate::outbox::store::{COUNTED, SEARCHED};
 use crate::outbox::store::{PROMOTED, Selection};
 
@@ -176,12 +176,12 @@ pub(super) fn purge(table: &str) -> String {
 }
 
 /// When the age of an event begins: with its append, or with the time for which it was appended.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 const SINCE: &str = "greatest(appended_at, coalesce(deliver_at, 0))";
 
 /// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
 /// tried. Each part reads a range of an index, and no more rows than it says.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 pub(super) fn sample(table: &str) -> String {
     format!(
         "SELECT (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 0 LIMIT {COUNTED}) AS pending), \

@@ -18,7 +18,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Postgres, Row a
 use uuid::Uuid;
 
 use self::horizon::Horizon;
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 use super::OutboxSample;
 use super::dialect::Store;
 use super::{ClaimRequest, Claimed, Insertion, Selection, Settlement, micros};
@@ -136,7 +136,7 @@ impl Store for Postgres {
         listen::listen(pool, table, ears, keepalive).await
     }
 
-    #[cfg(feature = "metrics")]
+    #[cfg(any(feature = "metrics", feature = "operate"))]
     async fn sample(conn: &mut PgConnection, table: &str) -> Result<OutboxSample, Error> {
         // Without a name for the statement: a pooler may lend another connection the next time.
         let found = sqlx::query_as(AssertSqlSafe(sql::sample(table))).persistent(false);

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 use crate::outbox::store::{COUNTED, SEARCHED};
 use crate::outbox::store::{PROMOTED, Selection, Settled, Settlement, micros};
 
@@ -230,12 +230,12 @@ pub(super) fn purge(table: &str, state: i16, retention: Duration, limit: u32) ->
 }
 
 /// When the age of an event begins: with its append, or with the time for which it was appended.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 const SINCE: &str = "greatest(appended_at, deliver_at)";
 
 /// Counts what is pending and what is dead, and measures the age of the oldest event that is due, was tried or is being
 /// tried. Each part reads a range of an index, and no more rows than it says.
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 pub(super) fn sample(table: &str) -> String {
     let ready = "state = 0 AND queued_xid IS NOT NULL";
     let later = "state = 0 AND queued_xid IS NULL";

@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Error, Executor as _, Sqlite, SqliteTransaction};
 use uuid::Uuid;
 
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "operate"))]
 use super::OutboxSample;
 use super::dialect::Store;
 use super::verdict::{self, ClaimVerdict, Due};
@@ -181,7 +181,7 @@ impl Store for Sqlite {
         Ok(done.rows_affected())
     }
 
-    #[cfg(feature = "metrics")]
+    #[cfg(any(feature = "metrics", feature = "operate"))]
     async fn sample(conn: &mut SqliteConnection, table: &str) -> Result<OutboxSample, Error> {
         let found = sqlx::query_as(AssertSqlSafe(sql::sample(table)));
         let (pending, dead, oldest): (i64, i64, Option<i64>) = found.fetch_one(conn).await?;

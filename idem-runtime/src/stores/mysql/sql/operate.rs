@@ -18,6 +18,10 @@ pub(in super::super) const DIALECT: Dialect = Dialect {
     skip_locked: "FOR UPDATE SKIP LOCKED",
     locks_holds: true,
     bytes_literal: "x'{}'",
+    hour: "({} DIV 3600000000)",
+    row_estimate: "SELECT CAST(table_rows AS CHAR) FROM information_schema.tables \
+                   WHERE '{}' IN (table_name, concat(table_schema, '.', table_name)) \
+                   AND table_schema = if(locate('.', '{}') > 0, substring_index('{}', '.', 1), DATABASE())",
     length: "octet_length({})",
     span: "{}",
     text_literal: "x'{}'",

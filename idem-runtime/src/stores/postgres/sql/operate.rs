@@ -17,6 +17,10 @@ pub(in super::super) const DIALECT: Dialect = Dialect {
     skip_locked: "FOR UPDATE SKIP LOCKED",
     locks_holds: true,
     bytes_literal: "decode('{}', 'hex')",
+    hour: "floor(extract(epoch FROM {}) / 3600)::bigint",
+    // A table that was never analysed has no estimate: its bytes say more than nothing.
+    row_estimate: "SELECT (CASE WHEN reltuples > 0 THEN reltuples::bigint ELSE pg_catalog.pg_relation_size(oid) / 200 END)::text \
+                   FROM pg_catalog.pg_class WHERE oid = to_regclass('{}')",
     length: "octet_length({})",
     span: "(extract(epoch FROM {}) * 1000000)::bigint",
     text_literal: "convert_from(decode('{}', 'hex'), 'UTF8')",

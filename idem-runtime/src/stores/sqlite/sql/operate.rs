@@ -19,6 +19,9 @@ pub(in super::super) const DIALECT: Dialect = Dialect {
     skip_locked: "",
     locks_holds: false,
     bytes_literal: "x'{}'",
+    hour: "({} / 3600000000)",
+    // No row has a greater number, and few numbers are free.
+    row_estimate: "SELECT CAST(coalesce(max(rowid), 0) AS TEXT) FROM {}",
     length: "length(CAST({} AS BLOB))",
     span: "{}",
     text_literal: "CAST(x'{}' AS TEXT)",
