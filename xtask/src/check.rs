@@ -29,7 +29,12 @@ pub(crate) fn run() -> Outcome {
         );
     }
     steps.perform(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
-    for package in ["idem-runtime", "idem-axum", "idem-messaging"] {
+    for package in [
+        "idem-runtime",
+        "idem-axum",
+        "idem-messaging",
+        "idem-console",
+    ] {
         for set in features::sets(package)? {
             // Clippy passes the flags to this crate only, so its dependencies are not rebuilt.
             steps.perform(

@@ -80,7 +80,7 @@ pub(crate) fn provide_valgrind() -> Outcome {
     }
 }
 
-/// Provides a browser, which presses the buttons of the example's page.
+/// Provides a browser, which presses the buttons of the console's pages and of the example's.
 pub(crate) fn provide_chromium() -> Outcome {
     if works(Command::new("chromium")) {
         return Ok(());

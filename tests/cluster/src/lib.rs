@@ -14,6 +14,7 @@ mod account;
 mod binaries;
 pub mod bouncer;
 pub mod broker;
+pub mod browser;
 mod cluster;
 mod keeper;
 pub mod mariadb;

@@ -87,6 +87,11 @@ fn the_surface_of_the_runtime_is_the_listed_one() {
 }
 
 #[test]
+fn the_surface_of_the_console_is_the_listed_one() {
+    expect_unchanged("idem-console");
+}
+
+#[test]
 fn the_surface_of_the_axum_edge_is_the_listed_one() {
     expect_unchanged("idem-axum");
 }

@@ -139,6 +139,7 @@ fn no_source_file_is_longer_than_400_lines() {
     let mut files = Vec::new();
     for folder in [
         "idem-cli",
+        "idem-console",
         "idem-macros",
         "idem-messaging",
         "idem-runtime",
@@ -180,6 +181,7 @@ fn every_test_that_the_page_of_faults_names_is_there() {
         "examples",
         "fuzz",
         "idem-cli",
+        "idem-console",
         "idem-macros",
         "idem-messaging",
         "idem-runtime",
@@ -214,6 +216,7 @@ fn every_source_file_says_what_it_is() {
     let mut files = Vec::new();
     for folder in [
         "idem-cli",
+        "idem-console",
         "idem-macros/src",
         "idem-runtime",
         "tests",

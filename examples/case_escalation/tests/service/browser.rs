@@ -1,6 +1,7 @@
 //! Tests of the page in a browser, which presses its buttons.
 
 use crate::desk::Desk;
+use idem_tests_cluster::browser;
 use tokio::process::Command;
 
 /// Presses buttons one after the other in a fresh browser, and returns the page after that.
@@ -11,11 +12,7 @@ async fn press(desk: &Desk, buttons: &str) -> String {
 /// The same in a window of this width, in pixels.
 async fn press_in(desk: &Desk, buttons: &str, width: u32) -> String {
     let profile = tempfile::tempdir().expect("a directory");
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu"])
-        .args(["--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
+    let output = Command::from(browser::command(profile.path()))
         .arg(format!("--window-size={width},900"))
         // The time of the page, which stands still while it waits for an answer.
         .args(["--virtual-time-budget=60000", "--dump-dom"])
