@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FORMS: &str =
     "--url postgres://user@host/database, mysql://user@host/database or sqlite://file";
 
-/// A pool of one connection: the commands do one thing after another.
+/// A pool of one connection, since commands do one thing after another; the pages are asked for side by side.
 pub(crate) enum Connected {
     Postgres(PgPool),
     Mysql(MySqlPool),
@@ -40,7 +40,7 @@ pub(crate) fn kind(shared: &Shared) -> Result<Database, Fault> {
 }
 
 /// Connects to the database. The URL is never printed: it may hold a password.
-pub(crate) async fn connect(shared: &Shared) -> Result<Connected, Fault> {
+pub(crate) async fn connect(shared: &Shared, connections: u32) -> Result<Connected, Fault> {
     let kind = kind(shared)?;
     let url = shared.url.as_deref().unwrap_or_default();
     let wrong = |_| Fault::usage("the URL cannot be read").mend(FORMS);
@@ -49,12 +49,12 @@ pub(crate) async fn connect(shared: &Shared) -> Result<Connected, Fault> {
             let options = PgConnectOptions::from_str(url).map_err(wrong)?;
             let options = options.application_name("idem");
             reach::<Postgres>(&options).await?;
-            Connected::Postgres(of_one(PgPoolOptions::new()).connect_lazy_with(options))
+            Connected::Postgres(of(PgPoolOptions::new(), connections).connect_lazy_with(options))
         }
         Database::Mysql => {
             let options = MySqlConnectOptions::from_str(url).map_err(wrong)?;
             reach::<MySql>(&options).await?;
-            Connected::Mysql(of_one(MySqlPoolOptions::new()).connect_lazy_with(options))
+            Connected::Mysql(of(MySqlPoolOptions::new(), connections).connect_lazy_with(options))
         }
         Database::Sqlite => {
             let options = SqliteConnectOptions::from_str(url).map_err(wrong)?;
@@ -63,7 +63,7 @@ pub(crate) async fn connect(shared: &Shared) -> Result<Connected, Fault> {
                     .mend("name an existing file: sqlite:///path/to/file"));
             }
             reach::<Sqlite>(&options).await?;
-            Connected::Sqlite(of_one(SqlitePoolOptions::new()).connect_lazy_with(options))
+            Connected::Sqlite(of(SqlitePoolOptions::new(), connections).connect_lazy_with(options))
         }
     })
 }
@@ -83,8 +83,10 @@ async fn reach<DB: sqlx::Database>(
     }
 }
 
-fn of_one<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
-    options.max_connections(1).acquire_timeout(PATIENCE)
+fn of<DB: sqlx::Database>(options: PoolOptions<DB>, connections: u32) -> PoolOptions<DB> {
+    options
+        .max_connections(connections)
+        .acquire_timeout(PATIENCE)
 }
 
 /// Says why there is no connection, in words that quote nothing of the URL.

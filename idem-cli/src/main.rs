@@ -7,6 +7,7 @@ mod commands;
 mod confirm;
 mod database;
 mod fault;
+mod operators;
 mod view;
 
 use std::process::ExitCode;

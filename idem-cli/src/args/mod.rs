@@ -1,6 +1,7 @@
 //! The command line.
 
 mod removal;
+mod serve;
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use self::removal::{Hold, Purge, Whose};
+pub(crate) use self::serve::{OperatorArgs, Serve};
 
 /// Looks at idempotency records and outbox events, settles what is unknown, frees what is stuck.
 ///
@@ -129,6 +131,10 @@ pub(crate) enum Command {
         #[arg(long, value_parser = humantime::parse_duration)]
         broker_window: Option<Duration>,
     },
+    /// Show the pages of the console to operators, in a browser.
+    Serve(Serve),
+    /// Draw a token for an operator, and print the line of the file of operators.
+    Operator(OperatorArgs),
     /// Print the completions of a shell.
     Completions {
         /// The shell.

@@ -7,11 +7,13 @@ mod forget;
 mod generate;
 mod hold;
 mod list;
+mod operator;
 mod outbox;
 mod purge;
 mod release;
 mod resolve;
 mod schema;
+mod serve;
 mod show;
 mod stats;
 
@@ -35,9 +37,14 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Fault> {
         Command::Schema(Schema::Print { database, only }) => {
             return schema::print(&shared, database, &only);
         }
+        Command::Operator(operator) => return operator::run(&operator, shared.json),
         _ => {}
     }
-    match connect(&shared).await? {
+    let connections = match command {
+        Command::Serve(_) => serve::CONNECTIONS,
+        _ => 1,
+    };
+    match connect(&shared, connections).await? {
         Connected::Postgres(pool) => run_on(pool, shared, command).await,
         Connected::Mysql(pool) => run_on(pool, shared, command).await,
         Connected::Sqlite(pool) => run_on(pool, shared, command).await,
@@ -55,6 +62,7 @@ async fn run_on<DB: OperateBackend + OutboxDatabase>(
         Command::Schema(Schema::Verify { outbox }) => {
             schema::verify(&pool, &shared, outbox.as_deref()).await
         }
+        Command::Serve(args) => serve::run(pool, &shared, args).await,
         Command::Stats => stats::run(&operator, is_json).await,
         Command::List(list) => list::run(&operator, list, is_json).await,
         Command::Show { name, reveal } => show::run(&operator, &name, reveal, is_json).await,
@@ -72,8 +80,9 @@ async fn run_on<DB: OperateBackend + OutboxDatabase>(
             reveal,
         } => explain::run(&operator, &name, &request, operation, (reveal, is_json)).await,
         // Answered without a database.
-        Command::Completions { .. } | Command::Man | Command::Schema(Schema::Print { .. }) => {
-            Ok(Outcome::Done)
-        }
+        Command::Completions { .. }
+        | Command::Man
+        | Command::Operator(_)
+        | Command::Schema(Schema::Print { .. }) => Ok(Outcome::Done),
     }
 }

@@ -14,6 +14,7 @@ mod pages;
 mod program;
 mod races;
 mod removals;
+mod serve;
 mod story;
 mod subject;
 
@@ -88,6 +89,9 @@ macro_rules! stamp {
                 pages::{
                     the_page_of_the_command_line_shows_what_it_prints,
                     the_runbook_mends_what_it_says,
+                }
+                serve::{
+                    the_pages_are_served_to_operators_of_the_file_only,
                 }
                 faults::{
                     a_table_that_is_not_there_is_a_sentence,

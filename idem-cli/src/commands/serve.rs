@@ -1,0 +1,78 @@
+//! `idem serve`.
+
+use std::net::SocketAddr;
+
+use idem_console::{Console, ConsoleDatabase};
+use idem_messaging::outbox::Outbox;
+use sqlx::Pool;
+use tokio::net::TcpListener;
+
+use crate::args::{Serve, Shared};
+use crate::fault::{Fault, Outcome};
+use crate::operators::Operators;
+use crate::view::line;
+
+/// The connections that the pages share.
+pub(crate) const CONNECTIONS: u32 = 4;
+
+pub(super) async fn run<DB: ConsoleDatabase>(
+    pool: Pool<DB>,
+    shared: &Shared,
+    serve: Serve,
+) -> Result<Outcome, Fault> {
+    let Serve {
+        operators,
+        listen,
+        allow_remote,
+        origin,
+        outbox_table,
+        no_outbox,
+    } = serve;
+    check(listen, allow_remote)?;
+    let operators = Operators::read(&operators)?;
+    let mut console = Console::new(pool, operators).table(&shared.table)?;
+    console = if no_outbox {
+        console.without_outbox()
+    } else {
+        let outbox = Outbox::new().table(&outbox_table);
+        console.outbox(outbox.map_err(|error| Fault::usage(error.to_string()))?)
+    };
+    if let Some(origin) = origin {
+        if origin.starts_with("https:") {
+            console = console.secure_cookie();
+        }
+        let at = console.origin(&origin);
+        console = at.map_err(|error| Fault::usage(error.to_string()))?;
+    }
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Fault::environment(format!("cannot listen on {listen}: {}", error.kind()))
+            .mend("name another address with --listen")
+    })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Fault::environment(format!("no address: {}", error.kind())))?;
+    line(&format!("listening on http://{address}/"));
+    let served = axum::serve(listener, console.router()).with_graceful_shutdown(async {
+        // Without a handler of the signal the process ends by it, as it should.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    });
+    served
+        .await
+        .map_err(|error| Fault::environment(format!("no longer served: {}", error.kind())))?;
+    Ok(Outcome::Done)
+}
+
+/// Refuses to be reached from other machines unless that is meant: the names and tokens are sent in clear.
+fn check(listen: SocketAddr, allow_remote: bool) -> Result<(), Fault> {
+    if listen.ip().is_loopback() || allow_remote {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{listen} can be reached from other machines, and tokens would be sent in clear"
+    ))
+    .mend(
+        "listen on 127.0.0.1 behind a proxy with TLS (--origin https://..), or say --allow-remote",
+    ))
+}
