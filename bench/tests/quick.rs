@@ -18,7 +18,14 @@ fn run(out: &Path, arguments: &[&str]) -> String {
 #[test]
 fn a_quick_run_leaves_tables_and_figures_and_judges_its_goals() {
     let out = tempfile::tempdir().expect("a directory");
-    let blocks = ["counts", "fingerprint", "layout", "purge", "sqlite"];
+    let blocks = [
+        "console",
+        "counts",
+        "fingerprint",
+        "layout",
+        "purge",
+        "sqlite",
+    ];
     let named = blocks.iter().flat_map(|block| ["--block", block]);
     let said = run(out.path(), &named.collect::<Vec<_>>());
     for block in blocks {

@@ -1,5 +1,6 @@
 //! The blocks of a run. Each measures one thing and writes a report.
 
+mod console;
 mod counts;
 mod fingerprint;
 mod growth;
@@ -34,7 +35,7 @@ type Measuring<'a> = Pin<Box<dyn Future<Output = Result<Report, Fault>> + Send +
 type Block = for<'a> fn(Bench<'a>) -> Measuring<'a>;
 
 /// All blocks, in the order in which they run.
-pub(crate) const BLOCKS: [(&str, Block); 12] = [
+pub(crate) const BLOCKS: [(&str, Block); 13] = [
     ("counts", |bench| Box::pin(counts::run(bench))),
     ("latency", |bench| Box::pin(latency::run(bench))),
     ("tasks", |bench| Box::pin(tasks::run(bench))),
@@ -49,4 +50,5 @@ pub(crate) const BLOCKS: [(&str, Block); 12] = [
     ("mariadb", |bench| Box::pin(mariadb::run(bench))),
     ("sqlite", |bench| Box::pin(sqlite::run(bench))),
     ("messages", |bench| Box::pin(messages::run(bench))),
+    ("console", |bench| Box::pin(console::run(bench))),
 ];
