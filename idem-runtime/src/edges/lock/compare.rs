@@ -8,7 +8,7 @@ use super::shape::{OPAQUE, OPTIONAL};
 
 /// The differences of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct Deviation {
     pub(super) name: Name,
     pub(super) source: Option<String>,
     /// The lines of the file that are gone, and those that are new.
@@ -43,7 +43,7 @@ pub(super) enum Effect {
     Safe,
 }
 
-impl Change {
+impl Deviation {
     pub(super) fn refuses(&self) -> bool {
         let mut verdicts = self.verdicts.iter();
         verdicts.any(|verdict| matches!(verdict.effect, Effect::Refuses | Effect::RunsAgain))
@@ -85,7 +85,7 @@ impl Change {
 }
 
 /// Compares what the file says with what the program has.
-pub(super) fn compare(file: &Operations, program: &Operations) -> Vec<Change> {
+pub(super) fn compare(file: &Operations, program: &Operations) -> Vec<Deviation> {
     let mut changes = Vec::new();
     for (name, old) in file {
         match program.get(name) {
@@ -96,7 +96,7 @@ pub(super) fn compare(file: &Operations, program: &Operations) -> Vec<Change> {
     }
     for (name, new) in program {
         if !file.contains_key(name) {
-            let mut change = Change::new(name, new.source.as_ref());
+            let mut change = Deviation::new(name, new.source.as_ref());
             change.lines.push(Line::New("the operation".to_owned()));
             let reason = "it is not in the file yet, so nothing looks after it";
             change.say(Effect::Safe, reason, None);
@@ -118,8 +118,8 @@ fn same(old: &Locked, new: &Locked) -> bool {
 }
 
 /// An operation of the file that the program does not have.
-fn gone(name: &Name, old: &Locked, file: &Operations, program: &Operations) -> Change {
-    let mut change = Change::new(name, None);
+fn gone(name: &Name, old: &Locked, file: &Operations, program: &Operations) -> Deviation {
+    let mut change = Deviation::new(name, None);
     change.lines.push(Line::Gone("the operation".to_owned()));
     let renamed: Vec<_> = program
         .iter()
@@ -165,8 +165,8 @@ fn gone(name: &Name, old: &Locked, file: &Operations, program: &Operations) -> C
     change
 }
 
-fn changed(name: &Name, old: &Locked, new: &Locked) -> Change {
-    let mut change = Change::new(name, new.source.as_ref());
+fn changed(name: &Name, old: &Locked, new: &Locked) -> Deviation {
+    let mut change = Deviation::new(name, new.source.as_ref());
     parts(&mut change, old, new);
     fingerprint(&mut change, old, new);
     versions(&mut change, old, new);
@@ -179,7 +179,7 @@ fn changed(name: &Name, old: &Locked, new: &Locked) -> Change {
     change
 }
 
-fn fingerprint(change: &mut Change, old: &Locked, new: &Locked) {
+fn fingerprint(change: &mut Deviation, old: &Locked, new: &Locked) {
     let show = |text: &Option<String>| text.clone().unwrap_or_else(|| "all parameters".to_owned());
     let values = [old.fingerprint.clone(), new.fingerprint.clone()];
     if !change.line("fingerprint", values, show) {
@@ -199,7 +199,7 @@ fn fingerprint(change: &mut Change, old: &Locked, new: &Locked) {
     }
 }
 
-fn versions(change: &mut Change, old: &Locked, new: &Locked) {
+fn versions(change: &mut Deviation, old: &Locked, new: &Locked) {
     let show = |version: &u16| version.to_string();
     let (before, now) = (old.result_version, new.result_version);
     change.line("result_version", [before, now], show);
@@ -248,7 +248,7 @@ fn versions(change: &mut Change, old: &Locked, new: &Locked) {
 }
 
 /// Compares the parts of the parameters.
-fn parts(change: &mut Change, old: &Locked, new: &Locked) {
+fn parts(change: &mut Deviation, old: &Locked, new: &Locked) {
     let paths: BTreeSet<_> = old.compared.keys().chain(new.compared.keys()).collect();
     let (mut removed, mut added) = (Vec::new(), Vec::new());
     for path in paths {
@@ -321,7 +321,7 @@ fn parts(change: &mut Change, old: &Locked, new: &Locked) {
 }
 
 /// A part that is still there with another shape.
-fn reshaped(change: &mut Change, path: &str, before: &str, now: &str) {
+fn reshaped(change: &mut Deviation, path: &str, before: &str, now: &str) {
     let bare = |shape: &str| shape.replace(OPTIONAL, "");
     if before.starts_with(OPAQUE) || now.starts_with(OPAQUE) {
         change.say(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use super::compare::{Change, Effect, Line};
+use super::compare::{Deviation, Effect, Line};
 use crate::edges::registry::SharedOperations;
 
 /// Why a lock file does not hold. Nothing was changed.
@@ -28,17 +28,17 @@ pub enum LockFault {
 #[derive(Debug)]
 pub struct Differences {
     path: PathBuf,
-    changes: Vec<Change>,
+    changes: Vec<Deviation>,
 }
 
 impl Differences {
-    pub(super) fn new(path: PathBuf, changes: Vec<Change>) -> Self {
+    pub(super) fn new(path: PathBuf, changes: Vec<Deviation>) -> Self {
         Self { path, changes }
     }
 
     /// Returns whether retries of calls begun before the deploy would be refused, as far as the shapes tell.
     pub fn refuse_retries(&self) -> bool {
-        self.changes.iter().any(Change::refuses)
+        self.changes.iter().any(Deviation::refuses)
     }
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for Differences {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (namespace, name) = &self.name;
         write!(f, "`{name}` in namespace `{namespace}`")?;

@@ -57,13 +57,13 @@ pub(super) async fn rows_behind(
                 Some(Ok(Either::Left(_))) if done < leading.len() => {}
                 Some(Ok(Either::Right(row))) if done == leading.len() => {
                     let number = row.try_get::<i64, _>(0).ok();
-                    return Met::Number(number.and_then(|number| u64::try_from(number).ok()));
+                    return Awaited::Number(number.and_then(|number| u64::try_from(number).ok()));
                 }
-                Some(Err(error)) => return Met::Error(done, error),
-                Some(Ok(_)) | None => return Met::Other,
+                Some(Err(error)) => return Awaited::Error(done, error),
+                Some(Ok(_)) | None => return Awaited::Other,
             }
         }
-        Met::Other
+        Awaited::Other
     };
     let unmet = |done| Failed {
         done,
@@ -71,9 +71,9 @@ pub(super) async fn rows_behind(
     };
     match timeout(ANSWERS_WITHIN, until_number)
         .await
-        .unwrap_or(Met::Nothing)
+        .unwrap_or(Awaited::Nothing)
     {
-        Met::Nothing => {
+        Awaited::Nothing => {
             let silence = Silence {
                 within: ANSWERS_WITHIN,
             };
@@ -82,9 +82,9 @@ pub(super) async fn rows_behind(
                 error: silence.into(),
             });
         }
-        Met::Number(answer) if answer == Some(number) => {}
-        Met::Error(done, error) if is_readable(&error) => return Err(Failed { done, error }),
-        Met::Number(_) | Met::Error(..) | Met::Other => return Err(unmet(0)),
+        Awaited::Number(answer) if answer == Some(number) => {}
+        Awaited::Error(done, error) if is_readable(&error) => return Err(Failed { done, error }),
+        Awaited::Number(_) | Awaited::Error(..) | Awaited::Other => return Err(unmet(0)),
     }
     let (mut ends, mut rows) = (leading.len(), Vec::new());
     loop {
@@ -105,7 +105,7 @@ pub(super) async fn rows_behind(
 const UNMET: &str = "the answer was not that of the statement sent";
 
 /// What was read up to the number.
-enum Met {
+enum Awaited {
     Number(Option<u64>),
     /// An error, after so many statements.
     Error(usize, Error),
