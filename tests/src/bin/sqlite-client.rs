@@ -36,13 +36,7 @@ async fn pay_beside(
         .bind(cents)
         .execute(&mut **tx)
         .await?;
-    Ok(*pay(
-        &mut *tx,
-        &key.child("main").map_err(idem_runtime::Error::from)?,
-        cents,
-        hang,
-    )
-    .await?)
+    Ok(*pay(&mut *tx, &key.child("main")?, cents, hang).await?)
 }
 
 #[idempotent(namespace = "payments", operation = "pay", skip(hang))]

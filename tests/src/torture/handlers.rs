@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idem_runtime::{Error, IdempotencyKey};
+use idem_runtime::IdempotencyKey;
 
 use super::calls::{Asked, Done, Fate, Refused};
 use super::notices::{Lapse, Outside};
@@ -31,7 +31,7 @@ impl Doom {
 ///
 /// Returns an error if the name is not a valid key.
 pub fn named(name: &str) -> Result<IdempotencyKey, Refused> {
-    let key = name.parse::<IdempotencyKey>().map_err(Error::from)?;
+    let key = name.parse::<IdempotencyKey>()?;
     Ok(key.global())
 }
 

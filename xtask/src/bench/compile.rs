@@ -186,7 +186,7 @@ pub struct Replayable<T> { pub value: T, pub replayed: bool }
 
 const HAND: &str = r#"
 pub async fn pay{n}(pool: &PgPool, key: &IdempotencyKey, cmd: &Pay{n}) -> Result<Replayable<Paid{n}>, PayError> {
-    let namespace = Namespace::new("payments").map_err(idem_runtime::Error::from)?;
+    let namespace = Namespace::new("payments")?;
     let store = Store::<Pay{n}, Paid{n}>::new(namespace);
     let mut tx = pool.begin().await?;
     match store.in_transaction(&mut *tx)?.begin(key, "pay{n}", cmd).await? {
