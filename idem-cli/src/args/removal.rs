@@ -39,6 +39,10 @@ pub(crate) enum Hold {
 }
 
 #[derive(Debug, Group)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command"
+)]
 pub(crate) struct Purge {
     /// Count what would be deleted, and delete nothing.
     #[arg(long)]
@@ -46,7 +50,7 @@ pub(crate) struct Purge {
     /// Delete unknown outcomes too whose lease ended longer ago than this: retries of them run the body.
     #[arg(long, value_parser = humantime::parse_duration)]
     pub(crate) unknown_older_than: Option<Duration>,
-    /// Write a row of idem_archive for each record that is deleted, without its payloads.
+    /// Write a row of the archive for each record that is deleted, without its payloads.
     #[arg(long)]
     pub(crate) archive: bool,
     /// Keep the payloads in the archive too.

@@ -1,5 +1,6 @@
 //! `idem purge`.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use idem_runtime::operate::{Author, OperateBackend, Operator, Stats};
@@ -84,7 +85,7 @@ fn prompt(purge: &Purge, expired: &Stats, retired: u64) -> String {
         prompt.push_str(" Unknown outcomes go too: RETRIES OF THEM RUN THE BODY.");
     }
     if purge.archived_older_than.is_some() {
-        prompt.push_str(&format!(" Rows of the archive go too: {retired}."));
+        let _ = write!(prompt, " Rows of the archive go too: {retired}.");
     }
     prompt
 }

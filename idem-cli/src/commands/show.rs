@@ -130,7 +130,7 @@ fn as_json(record: &RecordDetail, reveal: bool) -> Value {
         match form {
             Some(PayloadForm::Encrypted { key_id }) => value["encrypted"][name] = json!(key_id),
             Some(form) if is_unreadable(form) => {
-                value["unreadable"][name] = json!(unreadable(form))
+                value["unreadable"][name] = json!(unreadable(form));
             }
             _ if reveal => {
                 // Text, not a value: a value would round its numbers.

@@ -53,7 +53,7 @@ enum Currency {
 #[derive(Serialize)]
 struct Obscure<'a>(&'a str);
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Id(i64);
 
 #[derive(Serialize, Deserialize)]
