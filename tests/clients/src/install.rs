@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{collections::HashMap, env};
+use std::{collections::BTreeMap, env};
 
 /// Returns the root of the workspace.
 pub fn root() -> PathBuf {
@@ -135,7 +135,7 @@ pub fn packed() -> String {
 /// # Panics
 ///
 /// Panics if the client does not compile.
-pub fn modules() -> HashMap<String, String> {
+pub fn modules() -> BTreeMap<String, String> {
     let dist = typescript().join("dist");
     let files = fs::read_dir(dist)
         .expect("built")

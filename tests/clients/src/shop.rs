@@ -1,6 +1,6 @@
 //! The service: orders in a SQLite database, as a user of the library would write it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Path, State};
@@ -130,7 +130,7 @@ async fn gate_of(State(shared): State<Shared>, Path((key, what)): Path<(String, 
 const PAGE: &str = include_str!("../browser/page.html");
 
 /// Returns a module of the client, as it was built.
-fn module(files: &HashMap<String, String>, name: &str) -> Response {
+fn module(files: &BTreeMap<String, String>, name: &str) -> Response {
     let Some(text) = files.get(name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
@@ -139,7 +139,7 @@ fn module(files: &HashMap<String, String>, name: &str) -> Response {
 }
 
 /// Returns the routes. `modules` are the client's, by name; the page loads them.
-pub fn routes(pool: SqlitePool, modules: HashMap<String, String>) -> Router {
+pub fn routes(pool: SqlitePool, modules: BTreeMap<String, String>) -> Router {
     let modules = Arc::new(modules);
     let module = async move |Path(name): Path<String>| module(&modules, &name);
     let page = || async { axum::response::Html(PAGE) };

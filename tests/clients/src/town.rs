@@ -1,6 +1,6 @@
 //! The service and the proxy, running.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use idem_runtime::schema;
 use idem_tests::sqlite::{Journal, Sqlite};
@@ -26,7 +26,7 @@ pub struct Town {
 impl Town {
     /// Starts both, without the client's modules.
     pub async fn open() -> Self {
-        Self::open_with(HashMap::new()).await
+        Self::open_with(BTreeMap::new()).await
     }
 
     /// Starts both. The service also serves these modules, by name.
@@ -34,7 +34,7 @@ impl Town {
     /// # Panics
     ///
     /// Panics if there is no free port or no room for a database.
-    pub async fn open_with(modules: HashMap<String, String>) -> Self {
+    pub async fn open_with(modules: BTreeMap<String, String>) -> Self {
         let database = Sqlite::fresh(Journal::Wal);
         let pool = database.pool(4);
         let mut conn = pool.acquire().await.expect("a connection");

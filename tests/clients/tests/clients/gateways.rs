@@ -1,31 +1,29 @@
 //! Gateways that send a request again by themselves.
 
-use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use idem_tests::patience::in_time;
 use idem_tests_clients::Town;
 use tempfile::TempDir;
-use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use crate::trials;
 
-/// A gateway in front of the proxy.
+/// A gateway in front of the proxy, at a socket in a directory of its own.
 struct Gateway {
-    url: String,
+    socket: PathBuf,
     _child: Child,
     _dir: TempDir,
 }
 
 impl Gateway {
-    async fn start(name: &str, arguments: &[&str], conf: impl FnOnce(&str, u16) -> String) -> Self {
+    async fn start(name: &str, arguments: &[&str], conf: impl FnOnce(&str) -> String) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        // Free until now. The gateway ends at once if somebody else takes it, and the test says so.
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = port.local_addr().expect("an address").port();
+        let socket = dir.path().join("socket");
         let file = dir.path().join("conf");
-        std::fs::write(&file, conf(dir.path().to_str().expect("text"), port)).expect("written");
+        std::fs::write(&file, conf(dir.path().to_str().expect("text"))).expect("written");
         let mut child = Command::new(name)
             .args(arguments)
             .arg(file)
@@ -34,7 +32,7 @@ impl Gateway {
             .spawn()
             .expect("Debian's nginx and haproxy are installed, by `cargo xtask test` or by hand");
         in_time("the gateway does not listen", async {
-            while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            while UnixStream::connect(&socket).await.is_err() {
                 let ended = child.try_wait().expect("its state");
                 assert!(ended.is_none(), "{name} ended: {ended:?}");
                 tokio::task::yield_now().await;
@@ -42,7 +40,7 @@ impl Gateway {
         })
         .await;
         Self {
-            url: format!("http://127.0.0.1:{port}"),
+            socket,
             _child: child,
             _dir: dir,
         }
@@ -51,7 +49,7 @@ impl Gateway {
 
 async fn nginx(town: &Town, next: &str) -> Gateway {
     let server = town.url.trim_start_matches("http://").to_owned();
-    let conf = move |dir: &str, port: u16| {
+    let conf = move |dir: &str| {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|name| format!("{name}_temp_path {dir}/{name};"));
         format!(
@@ -60,7 +58,7 @@ async fn nginx(town: &Town, next: &str) -> Gateway {
              http {{
                  access_log off; {}
                  upstream town {{ server {server} max_fails=0; server {server} max_fails=0; }}
-                 server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://town; {next} }} }}
+                 server {{ listen unix:{dir}/socket; location / {{ proxy_pass http://town; {next} }} }}
              }}",
             temporary.concat(),
         )
@@ -70,10 +68,10 @@ async fn nginx(town: &Town, next: &str) -> Gateway {
 
 async fn haproxy(town: &Town, retry: &str) -> Gateway {
     let server = town.url.trim_start_matches("http://").to_owned();
-    let conf = move |_: &str, port: u16| {
+    let conf = move |dir: &str| {
         format!(
             "defaults\n mode http\n timeout connect 1m\n timeout client 1m\n timeout server 1m\n\
-             frontend gateway\n bind 127.0.0.1:{port}\n default_backend town\n\
+             frontend gateway\n bind unix@{dir}/socket\n default_backend town\n\
              backend town\n retries 3\n{retry} server town {server}\n"
         )
     };
@@ -116,8 +114,9 @@ pub(crate) async fn table() -> String {
 async fn through(town: &Town, gateway: &Gateway, setting: &str) -> String {
     let run = |urls: &[String]| {
         let ended = urls.iter().map(|url| {
-            let through = url.replace(&town.url, &gateway.url);
-            trials::by_curl(&[], &through, url.split('/').nth(4).expect("a name"))
+            let socket = gateway.socket.to_str().expect("text");
+            let item = url.split('/').nth(4).expect("a name");
+            trials::by_curl(&["--unix-socket", socket], url, item)
         });
         ended.collect::<Vec<_>>().join("\n")
     };

@@ -51,6 +51,7 @@ const CURL: [(&str, &[&str]); 3] = [
 /// What came of one fault: how the client ended, and what the proxy and the table show.
 async fn cell(town: &Town, name: &str, ended: &str) -> String {
     let requests = town.requests(name);
+    assert!(!requests.is_empty(), "{name} has not come through");
     let effects = town.effects(name).await;
     let mut keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
     keys.dedup();
