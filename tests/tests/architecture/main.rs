@@ -12,7 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right, layer by layer: each imports only from its left.
-const ORDER: [&str; 34] = [
+const ORDER: [&str; 36] = [
+    "values::version",
     "values::failure",
     "values::error",
     "values::key",
@@ -40,6 +41,7 @@ const ORDER: [&str; 34] = [
     "workers",
     "operate",
     "edges::registry",
+    "edges::lock",
     "edges::http",
     "edges::handler",
     "edges::store",

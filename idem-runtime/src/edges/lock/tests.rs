@@ -1,3 +1,5 @@
+//! Laws of the lock file: what is a difference, and what it means.
+
 use std::collections::BTreeMap;
 
 use super::compare::{Effect, compare};

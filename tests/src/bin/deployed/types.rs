@@ -60,6 +60,10 @@ impl Made for PaymentV3 {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the older value is handed over"
+)]
 pub(crate) fn upcast_payment(old: PaymentV1) -> PaymentV2 {
     PaymentV2 {
         amount: Amount {
@@ -80,6 +84,10 @@ pub(crate) fn downcast_payment(payment: &PaymentV2) -> Result<PaymentV1, String>
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the older value is handed over"
+)]
 pub(crate) fn print_amount(old: PaymentV2) -> Result<PaymentV3, String> {
     match old.amount.cents {
         13 => Err("no such amount".to_owned()),
@@ -130,6 +138,10 @@ pub(crate) enum PayErrorV2 {
     Recorded(StoredFailure),
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the older value is handed over"
+)]
 fn name_reason(old: StoredFailure) -> StoredFailure {
     let code = &old.data["code"];
     let reason = serde_json::json!({ "reason": format!("code {code}") });
