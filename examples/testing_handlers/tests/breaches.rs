@@ -1,5 +1,10 @@
 //! What the kit says of a handler that breaks a law.
 
+#![allow(
+    clippy::large_futures,
+    reason = "a test is written as its reader would write it"
+)]
+
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use idem_runtime::{Error, IdempotencyKey, idempotent, testing};

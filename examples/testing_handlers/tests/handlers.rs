@@ -1,5 +1,10 @@
 //! The tests that `docs/testing.md` shows.
 
+#![allow(
+    clippy::large_futures,
+    reason = "a test is written as its reader would write it"
+)]
+
 use std::future::pending;
 use std::sync::Arc;
 

@@ -43,8 +43,8 @@ async fn a_hold_waits_for_a_batch<S: Server>() {
         subject.until_one_waits().await;
         tx.rollback().await.expect("rolled back");
     };
-    let (held, ()) = tokio::join!(hold, end);
-    held.expect("held");
+    let (added, ()) = tokio::join!(hold, end);
+    added.expect("held");
     assert_eq!(count(&subject, 1).await, 1);
 }
 

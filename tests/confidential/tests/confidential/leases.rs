@@ -133,9 +133,9 @@ pub(crate) async fn waiters_replay_what_is_encrypted<S: Subject>() {
     let all = async { tokio::join!(first, waiter(false), waiter(true)) };
     let (first, one, two) = in_time("the waiters", all).await;
     assert!(!first.expect("executed").replayed());
-    for waited in [one, two] {
-        let waited = waited.expect("replayed");
-        assert!(waited.replayed() && *waited == receipt());
+    for answer in [one, two] {
+        let replay = answer.expect("replayed");
+        assert!(replay.replayed() && *replay == receipt());
     }
 }
 

@@ -4,6 +4,8 @@ mod mariadb;
 mod postgres;
 mod sqlite;
 
+use std::fmt::Write as _;
+
 use idem_runtime::operate::{OperateBackend, Operator, RecordDetail, RecordKey};
 use idem_runtime::store::LeaseBackend;
 use idem_runtime::{IdempotencyKey, Namespace};
@@ -75,5 +77,8 @@ pub(crate) trait Subject: Sized {
 
 /// Returns bytes in lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
