@@ -173,12 +173,18 @@ pub(super) fn write(operations: &Operations) -> String {
         if !locked.compared.is_empty() {
             text.push_str("\n[operation.compared]\n");
             for (path, shape) in &locked.compared {
-                let path = Value::from(&**path).to_string();
-                line(&mut text, &path, &Value::from(&**shape));
+                line(&mut text, &quoted(path), &Value::from(&**shape));
             }
         }
     }
     text
+}
+
+/// Quotes a path in one line. The escapes of JSON are escapes of TOML too, which also wants one for DEL.
+fn quoted(path: &str) -> String {
+    serde_json::Value::from(path)
+        .to_string()
+        .replace('\u{7f}', "\\u007F")
 }
 
 fn line(text: &mut String, name: &str, value: &Value) {

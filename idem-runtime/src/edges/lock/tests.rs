@@ -37,7 +37,7 @@ fn effect(before: &[(&str, &str)], after: &[(&str, &str)]) -> (Vec<Effect>, Stri
 #[test]
 fn a_file_says_what_was_written_into_it() {
     let mut odd = locked(&[
-        ("cmd.\"a\\b\"\n.c", "one of \"x'y\" \"é\""),
+        ("cmd.\"a\\b\"\n\u{7f}\u{1}.c", "one of \"x'y\" \"é\""),
         ("to", "string"),
     ]);
     odd.result_version = 3;
