@@ -2,7 +2,7 @@
 
 mod slot;
 pub(crate) mod value;
-mod versions;
+pub(crate) mod versions;
 mod vocabulary;
 
 use proc_macro2::{Span, TokenStream};
@@ -161,10 +161,10 @@ fn option(options: &mut Options, at: &Argument<'_>, name: &str) -> syn::Result<(
             .set(at, value::choice([("retry", false), ("record", true)])),
         "record_request" => options.record_request.set(at, value::flag),
         "result_limit" => options.result_limit.set(at, value::size(RESULT_LIMIT)),
-        "result_version" => options.versions.version.set(at, value::version),
-        "upcast" => options.versions.upcast.set(at, value::upcast),
-        "write_version" => options.versions.written.set(at, value::version),
-        "downcast" => options.versions.downcast.set(at, value::function),
+        "result_version" => options.versions.version.set(at, versions::version),
+        "upcast" => options.versions.upcast.set(at, versions::upcast),
+        "write_version" => options.versions.written.set(at, versions::version),
+        "downcast" => options.versions.downcast.set(at, versions::function),
         "expiry" => options
             .strict_expiry
             .set(at, value::choice([("replay", false), ("strict", true)])),

@@ -5,9 +5,8 @@ use syn::ext::IdentExt as _;
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitInt, LitStr, Path, Token, token};
+use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, token};
 
-use super::versions::Upcast;
 use crate::diagnostic::{Code, fault};
 use crate::{literal, nearest};
 
@@ -47,7 +46,7 @@ pub(crate) fn expected(input: ParseStream, what: &str) -> syn::Error {
 }
 
 impl Argument<'_> {
-    fn misformed(&self) -> syn::Error {
+    pub(super) fn misformed(&self) -> syn::Error {
         fault(
             Code::Form,
             self.name,
@@ -56,7 +55,7 @@ impl Argument<'_> {
     }
 
     /// Reads the `=` and checks that something follows it.
-    fn assignment(&self) -> syn::Result<()> {
+    pub(super) fn assignment(&self) -> syn::Result<()> {
         if self.input.parse::<Option<Token![=]>>()?.is_none() || self.next_is_missing() {
             return Err(self.misformed());
         }
@@ -314,76 +313,6 @@ pub(crate) fn path(at: &Argument<'_>) -> syn::Result<Path> {
     at.input
         .call(Path::parse_mod_style)
         .map_err(|_| at.misformed())
-}
-
-/// Reads a version: a whole number of at least 1.
-pub(crate) fn version(at: &Argument<'_>) -> syn::Result<u16> {
-    at.assignment()?;
-    let next = at.input.fork().parse::<TokenTree>()?;
-    let written = |help: &str| {
-        fault(
-            Code::Version,
-            &next,
-            format_args!(
-                "`{}` is a whole number from 1 to 65535\nhelp: {help}",
-                at.name
-            ),
-        )
-    };
-    if at.input.peek(LitInt) {
-        let literal: LitInt = at.input.parse()?;
-        return match literal.base10_parse::<u16>() {
-            Ok(0) => Err(written("the first version of a result is 1")),
-            Ok(version) => Ok(version),
-            Err(_) => Err(written(&format!("write `{}`", at.example))),
-        };
-    }
-    if let Ok(text) = at.input.fork().parse::<LitStr>()
-        && let Ok(version) = text.value().parse::<u16>()
-    {
-        return Err(written(&format!(
-            "write it without quotes: `{} = {version}`",
-            at.name
-        )));
-    }
-    Err(written(&format!("write `{}`", at.example)))
-}
-
-/// Reads the path of a function, which may have generic arguments: `downcast = Payment::<T>::to_first`.
-pub(crate) fn function(at: &Argument<'_>) -> syn::Result<Path> {
-    at.assignment()?;
-    let ahead = at.input.fork();
-    let path = ahead.parse().map_err(|_| at.misformed())?;
-    at.input.advance_to(&ahead);
-    Ok(path)
-}
-
-/// Reads `upcast = path`, `upcast = off`, or `upcast(path, path)`.
-pub(crate) fn upcast(at: &Argument<'_>) -> syn::Result<Upcast> {
-    if !at.input.peek(token::Paren) {
-        let path = function(at)?;
-        return Ok(if path.is_ident("off") {
-            Upcast::Off
-        } else {
-            Upcast::Steps(vec![path])
-        });
-    }
-    let group: Group = at.input.parse()?;
-    let list = |input: ParseStream| {
-        Punctuated::<Path, Token![,]>::parse_terminated_with(input, |input| {
-            let ahead = input.fork();
-            let path = ahead
-                .parse()
-                .map_err(|_| expected(input, "the path of a function"))?;
-            input.advance_to(&ahead);
-            Ok(path)
-        })
-    };
-    let steps = list.parse2(group.stream())?;
-    if steps.is_empty() {
-        return Err(at.misformed());
-    }
-    Ok(Upcast::Steps(steps.into_iter().collect()))
 }
 
 /// Returns the expression inside invisible groups and parentheses.

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::{Attribute, DataEnum, DeriveInput, LitStr, Meta, Path, Variant};
 
-use crate::args::{Argument, Slot, Versions, Vocabulary, value};
+use crate::args::{self, Argument, Slot, Versions, Vocabulary, value};
 use crate::diagnostic::{Code, Faults, fault};
 use crate::literal;
 
@@ -68,10 +68,10 @@ impl<'i> Attributes<'i> {
             let (runtime, versions) = (&mut this.runtime, &mut this.versions);
             let sure = VOCABULARY.read(arguments, faults, |at, name| match name {
                 "crate" => runtime.set(at, value::path),
-                "version" => versions.version.set(at, value::version),
-                "upcast" => versions.upcast.set(at, value::upcast),
-                "write_version" => versions.written.set(at, value::version),
-                "downcast" => versions.downcast.set(at, value::function),
+                "version" => versions.version.set(at, args::versions::version),
+                "upcast" => versions.upcast.set(at, args::versions::upcast),
+                "write_version" => versions.written.set(at, args::versions::version),
+                "downcast" => versions.downcast.set(at, args::versions::function),
                 _ => Err(misplaced(at, "goes on a variant")),
             });
             this.unsure |= !sure;
