@@ -7,6 +7,28 @@
     allow(dead_code, reason = "without a database nothing asks it")
 )]
 
+/// Compares the handlers of this program with the lock file, or writes it if the environment says
+/// `IDEM_LOCK=overwrite`.
+///
+/// Without an argument the file is `idem.lock` beside the manifest of the crate that the call is in;
+/// `check!("path/to/idem.lock")` names another, from that manifest's directory.
+///
+/// # Panics
+/// Panics with the report if the file and the program differ; see [`LockFault`](crate::lock::LockFault).
+#[cfg(feature = "lock")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lock_check {
+    () => {
+        $crate::lock::check!("idem.lock")
+    };
+    ($path:expr) => {
+        $crate::lock::assert_same(
+            ::std::path::Path::new(::core::env!("CARGO_MANIFEST_DIR")).join($path),
+        )
+    };
+}
+
 mod calls;
 mod decision;
 mod edges;

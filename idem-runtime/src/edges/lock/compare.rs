@@ -2,29 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use super::file::{Locked, Name, Operations, duration};
+use super::file::{Locked, LockedName, Operations, duration};
 use super::names::{parent, renamed, suffix};
 use super::shape::{OPAQUE, OPTIONAL};
 
 /// The differences of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deviation {
-    pub(super) name: Name,
+    pub(super) name: LockedName,
     pub(super) source: Option<String>,
     /// The lines of the file that are gone, and those that are new.
-    pub(super) lines: Vec<Line>,
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) lines: Vec<Differing>,
+    pub(super) consequences: Vec<Consequence>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum Differing {
     Gone(String),
     New(String),
 }
 
 /// What a difference means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct Consequence {
     pub(super) effect: Effect,
     pub(super) reason: String,
     /// The compatible way.
@@ -45,21 +45,22 @@ pub(super) enum Effect {
 
 impl Deviation {
     pub(super) fn refuses(&self) -> bool {
-        let mut verdicts = self.verdicts.iter();
-        verdicts.any(|verdict| matches!(verdict.effect, Effect::Refuses | Effect::RunsAgain))
+        let mut consequences = self.consequences.iter();
+        consequences
+            .any(|consequence| matches!(consequence.effect, Effect::Refuses | Effect::RunsAgain))
     }
 
-    fn new(name: &Name, source: Option<&String>) -> Self {
+    fn new(name: &LockedName, source: Option<&String>) -> Self {
         Self {
             name: name.clone(),
             source: source.cloned(),
             lines: Vec::new(),
-            verdicts: Vec::new(),
+            consequences: Vec::new(),
         }
     }
 
     fn say(&mut self, effect: Effect, reason: impl Into<String>, instead: Option<String>) {
-        self.verdicts.push(Verdict {
+        self.consequences.push(Consequence {
             effect,
             reason: reason.into(),
             instead,
@@ -77,9 +78,9 @@ impl Deviation {
             return false;
         }
         self.lines
-            .push(Line::Gone(format!("{name} = {}", show(&old))));
+            .push(Differing::Gone(format!("{name} = {}", show(&old))));
         self.lines
-            .push(Line::New(format!("{name} = {}", show(&new))));
+            .push(Differing::New(format!("{name} = {}", show(&new))));
         true
     }
 }
@@ -97,7 +98,9 @@ pub(super) fn compare(file: &Operations, program: &Operations) -> Vec<Deviation>
     for (name, new) in program {
         if !file.contains_key(name) {
             let mut change = Deviation::new(name, new.source.as_ref());
-            change.lines.push(Line::New("the operation".to_owned()));
+            change
+                .lines
+                .push(Differing::New("the operation".to_owned()));
             let reason = "it is not in the file yet, so nothing looks after it";
             change.say(Effect::Safe, reason, None);
             changes.push(change);
@@ -118,9 +121,11 @@ fn same(old: &Locked, new: &Locked) -> bool {
 }
 
 /// An operation of the file that the program does not have.
-fn gone(name: &Name, old: &Locked, file: &Operations, program: &Operations) -> Deviation {
+fn gone(name: &LockedName, old: &Locked, file: &Operations, program: &Operations) -> Deviation {
     let mut change = Deviation::new(name, None);
-    change.lines.push(Line::Gone("the operation".to_owned()));
+    change
+        .lines
+        .push(Differing::Gone("the operation".to_owned()));
     let renamed: Vec<_> = program
         .iter()
         .filter(|(other, new)| {
@@ -165,7 +170,7 @@ fn gone(name: &Name, old: &Locked, file: &Operations, program: &Operations) -> D
     change
 }
 
-fn changed(name: &Name, old: &Locked, new: &Locked) -> Deviation {
+fn changed(name: &LockedName, old: &Locked, new: &Locked) -> Deviation {
     let mut change = Deviation::new(name, new.source.as_ref());
     parts(&mut change, old, new);
     fingerprint(&mut change, old, new);
@@ -254,16 +259,22 @@ fn parts(change: &mut Deviation, old: &Locked, new: &Locked) {
     for path in paths {
         match (old.compared.get(path), new.compared.get(path)) {
             (Some(shape), None) => {
-                change.lines.push(Line::Gone(format!("{path} = {shape}")));
+                change
+                    .lines
+                    .push(Differing::Gone(format!("{path} = {shape}")));
                 removed.push((&**path, &**shape));
             }
             (None, Some(shape)) => {
-                change.lines.push(Line::New(format!("{path} = {shape}")));
+                change
+                    .lines
+                    .push(Differing::New(format!("{path} = {shape}")));
                 added.push((&**path, &**shape));
             }
             (Some(before), Some(now)) if before != now => {
-                change.lines.push(Line::Gone(format!("{path} = {before}")));
-                change.lines.push(Line::New(format!("{path} = {now}")));
+                change
+                    .lines
+                    .push(Differing::Gone(format!("{path} = {before}")));
+                change.lines.push(Differing::New(format!("{path} = {now}")));
                 reshaped(change, path, before, now);
             }
             _ => {}

@@ -14,10 +14,10 @@ use super::shape::{Collector, OPAQUE, Parts};
 
 /// The name of an operation in its namespace. The name of one that each call determines is that of its function, in
 /// angle brackets.
-pub(super) type Name = (String, String);
+pub(super) type LockedName = (String, String);
 
 /// All operations of a file or of a program.
-pub(super) type Operations = BTreeMap<Name, Locked>;
+pub(super) type Operations = BTreeMap<LockedName, Locked>;
 
 /// What the file says of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -39,33 +39,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 pub use self::report::LockFault;
-#[doc(inline)]
-pub use crate::__lock_check as check;
 use crate::edges::registry;
+#[doc(inline)]
+pub use __lock_check as check;
 
 /// The variable that decides whether the file is compared or written.
 pub const VARIABLE: &str = "IDEM_LOCK";
-
-/// Compares the handlers of this program with the lock file, or writes it if the environment says
-/// `IDEM_LOCK=overwrite`.
-///
-/// Without an argument the file is `idem.lock` beside the manifest of the crate that the call is in;
-/// `check!("path/to/idem.lock")` names another, from that manifest's directory.
-///
-/// # Panics
-/// Panics with the report if the file and the program differ; see [`LockFault`].
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __lock_check {
-    () => {
-        $crate::lock::check!("idem.lock")
-    };
-    ($path:expr) => {
-        $crate::lock::assert_same(
-            ::std::path::Path::new(::core::env!("CARGO_MANIFEST_DIR")).join($path),
-        )
-    };
-}
 
 #[doc(hidden)]
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use super::compare::{Deviation, Effect, Line};
+use super::compare::{Deviation, Differing, Effect};
 use crate::edges::registry::SharedOperations;
 
 /// Why a lock file does not hold. Nothing was changed.
@@ -102,19 +102,19 @@ impl fmt::Display for Deviation {
         }
         for line in &self.lines {
             match line {
-                Line::Gone(text) => write!(f, "\n  - {text}")?,
-                Line::New(text) => write!(f, "\n  + {text}")?,
+                Differing::Gone(text) => write!(f, "\n  - {text}")?,
+                Differing::New(text) => write!(f, "\n  + {text}")?,
             }
         }
-        for verdict in &self.verdicts {
-            let effect = match verdict.effect {
+        for consequence in &self.consequences {
+            let effect = match consequence.effect {
                 Effect::Refuses => "refuses retries begun before the deploy",
                 Effect::RunsAgain => "runs the bodies of retries begun before the deploy again",
                 Effect::MayRefuse => "may refuse retries",
                 Effect::Safe => "compatible",
             };
-            write!(f, "\n  {effect}: {}", verdict.reason)?;
-            if let Some(instead) = &verdict.instead {
+            write!(f, "\n  {effect}: {}", consequence.reason)?;
+            if let Some(instead) = &consequence.instead {
                 write!(f, "\n    instead: {instead}")?;
             }
         }

@@ -30,7 +30,10 @@ fn effect(before: &[(&str, &str)], after: &[(&str, &str)]) -> (Vec<Effect>, Stri
     let [change] = &changes[..] else {
         panic!("{changes:?}");
     };
-    let effects = change.verdicts.iter().map(|verdict| verdict.effect);
+    let effects = change
+        .consequences
+        .iter()
+        .map(|consequence| consequence.effect);
     (effects.collect(), change.to_string())
 }
 
@@ -128,9 +131,9 @@ fn a_version_may_rise_and_not_fall() {
     ] {
         let changes = compare(&of(before), &of(after));
         let found: Vec<_> = changes[0]
-            .verdicts
+            .consequences
             .iter()
-            .map(|verdict| verdict.effect)
+            .map(|consequence| consequence.effect)
             .collect();
         assert_eq!(found, effects, "{before:?} {after:?}");
     }
