@@ -141,9 +141,9 @@ async fn a_notice_in_doubt_is_shown_until_it_is_found_out() {
 fn letters(page: &str) -> Vec<&str> {
     let answers = page.split("id=\"answers\"").nth(1).expect("the answers");
     let answers = answers.split("<h2>").next().expect("their end");
-    let marks = answers.split("class=\"key\"").skip(1);
-    marks
-        .filter_map(|mark| mark.split('>').nth(1)?.split('<').next())
+    let letters = answers.split("class=\"key\"").skip(1);
+    letters
+        .filter_map(|letter| letter.split('>').nth(1)?.split('<').next())
         .collect()
 }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::contract::{Contract, Lifts, Reads, Writes, contract, reads, writes};
 
 /// The encoder and the decoder of a result.
-pub(crate) type Codec<T> = (Writes<T>, Reads<T>);
+pub(crate) type WriteAndRead<T> = (Writes<T>, Reads<T>);
 
 /// A result type that is named like an answer to a request.
 pub struct AnswerNamed<T>(PhantomData<T>);
@@ -24,11 +24,11 @@ pub const fn answer_named<T>() -> AnswerNamed<T> {
 /// A result that is a value in spite of its name.
 pub trait ByValue<T> {
     #[doc(hidden)]
-    fn codec(self) -> Codec<T>;
+    fn codec(self) -> WriteAndRead<T>;
 }
 
 impl<T: Serialize + DeserializeOwned> ByValue<T> for AnswerNamed<T> {
-    fn codec(self) -> Codec<T> {
+    fn codec(self) -> WriteAndRead<T> {
         (writes(), reads())
     }
 }
@@ -36,13 +36,13 @@ impl<T: Serialize + DeserializeOwned> ByValue<T> for AnswerNamed<T> {
 /// A result that is what its name says.
 pub trait ByReference<T> {
     #[doc(hidden)]
-    fn codec(self) -> Codec<T>
+    fn codec(self) -> WriteAndRead<T>
     where
         T: RecordedAnswer;
 }
 
 impl<T> ByReference<T> for &AnswerNamed<T> {
-    fn codec(self) -> Codec<T>
+    fn codec(self) -> WriteAndRead<T>
     where
         T: RecordedAnswer,
     {
@@ -59,10 +59,10 @@ impl<T> ByReference<T> for &AnswerNamed<T> {
 )]
 pub trait RecordedAnswer: Sized {
     #[doc(hidden)]
-    fn codec() -> Codec<Self>;
+    fn codec() -> WriteAndRead<Self>;
 }
 
 /// As [`contract`], for a codec.
-pub fn contract_of<T, E>((write, read): Codec<T>, lift: Lifts<E>) -> Contract<T, E> {
+pub fn contract_of<T, E>((write, read): WriteAndRead<T>, lift: Lifts<E>) -> Contract<T, E> {
     contract(write, read, lift)
 }
