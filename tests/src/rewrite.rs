@@ -50,8 +50,7 @@ impl Rewrite {
         self.options.clone()
     }
 
-    /// Replaces the next statement that begins with `statement` and follows another one in its
-    /// message. `by` must not be longer than the statement. The statements after it stay.
+    /// Replaces the next statement of a message of text that begins with `statement`. `by` must not be longer than the statement. The statements after it stay.
     pub fn next(&self, statement: &'static str, by: &'static str) {
         *lock(&self.wanted) = Some(Replacement { statement, by });
     }
@@ -112,11 +111,14 @@ fn replace(message: &mut [u8], wanted: &mut Option<Replacement>) {
     let Some(Replacement { statement, by }) = *wanted else {
         return;
     };
-    let opening = format!("; {statement}");
-    let found = message
-        .windows(opening.len())
-        .position(|window| window == opening.as_bytes());
-    let Some(start) = found.map(|at| at + "; ".len()) else {
+    // Behind another statement, or behind the byte of the command.
+    let found = ["; ", "\u{3}"].into_iter().find_map(|before| {
+        let opening = format!("{before}{statement}");
+        let mut windows = message.windows(opening.len());
+        let at = windows.position(|window| window == opening.as_bytes())?;
+        Some(at + before.len())
+    });
+    let Some(start) = found else {
         return;
     };
     let rest = message[start..].iter().position(|byte| *byte == b';');

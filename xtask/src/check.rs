@@ -1,11 +1,12 @@
 //! `cargo xtask check`: runs every check of the source that needs no database.
 
 use crate::cargo::{APART, EXAMPLE, Steps, cargo, workspace};
-use crate::{Outcome, deny, features, machine};
+use crate::features::{self, Pairs};
+use crate::{Outcome, deny, machine};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run(pairs: Pairs) -> Outcome {
     machine::provide_compiler()?;
     let mut steps = Steps::default();
     steps.perform(cargo().args(["fmt", "--all", "--check"]));
@@ -35,7 +36,7 @@ pub(crate) fn run() -> Outcome {
         "idem-messaging",
         "idem-console",
     ] {
-        for set in features::sets(package)? {
+        for set in features::sets(package, pairs)? {
             // Clippy passes the flags to this crate only, so its dependencies are not rebuilt.
             steps.perform(
                 cargo()

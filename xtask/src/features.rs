@@ -3,12 +3,23 @@
 use crate::Outcome;
 use crate::cargo::metadata;
 
-/// Returns no feature, each feature alone, and each pair, as arguments of `--features`.
+/// The features that most others meet.
+const DATABASES: [&str; 3] = ["postgres", "mysql", "sqlite"];
+
+/// Which pairs of features are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairs {
+    /// Those of which one is a database, and in a crate that has none, all: what a feature adds is code over databases.
+    WithDatabase,
+    All,
+}
+
+/// Returns no feature, each feature alone, and these pairs, as arguments of `--features`.
 ///
 /// Larger sets are not checked: their number grows too fast, and no fault that needs three features
 /// is known.
-pub(crate) fn sets(package: &str) -> Outcome<Vec<String>> {
-    Ok(up_to_pairs(&of(package)?))
+pub(crate) fn sets(package: &str, pairs: Pairs) -> Outcome<Vec<String>> {
+    Ok(up_to_pairs(&of(package)?, pairs))
 }
 
 fn of(package: &str) -> Outcome<Vec<String>> {
@@ -25,29 +36,39 @@ fn of(package: &str) -> Outcome<Vec<String>> {
         .collect())
 }
 
-fn up_to_pairs(features: &[String]) -> Vec<String> {
+fn up_to_pairs(features: &[String], pairs: Pairs) -> Vec<String> {
+    let is_database = |name: &String| DATABASES.contains(&name.as_str());
+    let all = pairs == Pairs::All || !features.iter().any(is_database);
     let mut sets = vec![String::new()];
     sets.extend_from_slice(features);
     for (index, one) in features.iter().enumerate() {
-        sets.extend(
-            features[index + 1..]
-                .iter()
-                .map(|other| format!("{one},{other}")),
-        );
+        let others = features[index + 1..].iter();
+        let others = others.filter(|other| all || is_database(one) || is_database(other));
+        sets.extend(others.map(|other| format!("{one},{other}")));
     }
     sets
 }
 
 #[cfg(test)]
 mod tests {
-    use super::up_to_pairs;
+    use super::*;
+
+    fn sets(features: [&str; 3], pairs: Pairs) -> Vec<String> {
+        up_to_pairs(&features.map(str::to_owned), pairs)
+    }
 
     #[test]
     fn every_feature_is_alone_once_and_beside_every_other_once() {
-        let features = ["a", "b", "c"].map(str::to_owned);
+        let all = ["", "a", "b", "c", "a,b", "a,c", "b,c"];
+        assert_eq!(sets(["a", "b", "c"], Pairs::All), all);
+        assert_eq!(sets(["a", "b", "c"], Pairs::WithDatabase), all);
+    }
+
+    #[test]
+    fn a_feature_is_beside_every_database() {
         assert_eq!(
-            up_to_pairs(&features),
-            ["", "a", "b", "c", "a,b", "a,c", "b,c"]
+            sets(["a", "b", "mysql"], Pairs::WithDatabase),
+            ["", "a", "b", "mysql", "a,mysql", "b,mysql"]
         );
     }
 }

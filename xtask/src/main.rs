@@ -19,6 +19,8 @@ use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
+use self::features::Pairs;
+
 /// The result of a command. The error is the message for the user.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -28,6 +30,7 @@ usage: cargo xtask <command>
 commands:
   test [filter…]  run all tests, or those whose name contains a filter
   check           formatting, lints, documentation, features and dependencies
+  check --pairs   the same, with every pair of features
   package         pack every published crate and build it from its package (minutes)
   torture [--engine NAME]… [--calls N] [--faults N] [--seed S] [--minutes M]
                   clients under a nemesis, then a check of the logs and tables (`torture help`)
@@ -57,7 +60,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, filters)) if command == "test" => test::run(filters),
-        Some((command, [])) if command == "check" => check::run(),
+        Some((command, [])) if command == "check" => check::run(Pairs::WithDatabase),
+        Some((command, [pairs])) if command == "check" && pairs == "--pairs" => {
+            check::run(Pairs::All)
+        }
         Some((command, [])) if command == "package" => package::run(),
         Some((command, [])) if command == "cluster" => cluster::run(),
         Some((command, options)) if command == "cost" => cost::run(options),

@@ -1,5 +1,7 @@
 //! Settles an outcome that nobody knows.
 
+use std::num::NonZeroU16;
+
 use idem_runtime::StoredFailure;
 use idem_runtime::operate::Resolution;
 
@@ -27,7 +29,7 @@ fn resolution(fields: &Fields) -> Result<Resolution, Fault> {
                     .mend("Give the result as JSON, as the handler would have returned it; null if it returns none.")
             };
             let result = fields.filled("result").ok_or_else(missing)?;
-            Ok(Resolution::Completed(result.as_bytes().to_vec()))
+            Ok(Resolution::Completed(result.as_bytes().to_vec()).of_version(version(fields)?))
         }
         "failed" => {
             let missing = |what: &str| {
@@ -38,11 +40,31 @@ fn resolution(fields: &Fields) -> Result<Resolution, Fault> {
             };
             let class = fields.filled("class").ok_or_else(|| missing("class"))?;
             let message = fields.filled("message").ok_or_else(|| missing("message"))?;
-            Ok(Resolution::Failed(StoredFailure::new(class, message)))
+            let mut failure = StoredFailure::new(class, message);
+            if let Some(data) = fields.filled("data") {
+                let data = serde_json::from_str(data).map_err(|_| {
+                    Fault::bad("The data of the failure is not JSON. Nothing was changed.")
+                        .mend("Give the fields of the failure as the handler's error has them, or nothing.")
+                })?;
+                failure = failure.with_data(data);
+            }
+            Ok(Resolution::Failed(failure).of_version(version(fields)?))
         }
         "never-happened" => Ok(Resolution::NeverHappened),
         _ => Err(Fault::bad(
             "It is not said what became of the effect. Nothing was changed.",
         )),
     }
+}
+
+/// Returns the version that the form says; 1 if it says none.
+fn version(fields: &Fields) -> Result<NonZeroU16, Fault> {
+    let Some(version) = fields.filled("version") else {
+        return Ok(NonZeroU16::MIN);
+    };
+    version.parse().map_err(|_| {
+        Fault::bad("The version is not a number from 1 to 65535. Nothing was changed.").mend(
+            "Give the handler's `result_version`, or for a failure the `version` of its error type; 1 if it has none.",
+        )
+    })
 }

@@ -87,6 +87,17 @@ pub(crate) fn resolve<DB: ConsoleDatabase>(visit: &Visit<DB>, record: &RecordSum
                 input type="text" name="message" id="message" autocomplete="off";
             }
         }
+        div.two {
+            div.field {
+                label for="data" { "Fields of the failure, as JSON" }
+                input type="text" name="data" id="data" autocomplete="off" spellcheck="false";
+            }
+            div.field {
+                label for="version" { "Version of the result or failure" }
+                input type="number" name="version" id="version" min="1" max="65535" value="1" aria-describedby="version-hint";
+                p.hint id="version-hint" { "The handler's result_version; 1 if it has none." }
+            }
+        }
     };
     form(visit, "resolve", "/record/resolve", "Resolve", &content)
 }

@@ -137,7 +137,11 @@ fn payloads<DB: ConsoleDatabase>(
         ),
     ];
     let is_hidden = !reveals && all.iter().any(|(_, payload)| payload.is_some());
-    let fingerprint = record.fingerprint.map(|hash| html! { code { (hash) } });
+    // A plain hash confirms a guess of the request.
+    let fingerprint = record.fingerprint.map(|hash| match reveals {
+        true => html! { code { (hash) } },
+        false => html! { "hidden" },
+    });
     let mut shown = vec![("Hash of the request", fingerprint)];
     shown.extend(all);
     html! {

@@ -1,7 +1,7 @@
 //! Changes of records.
 
 use idem_runtime::operate::{RecordKey, Resolution};
-use idem_runtime::{Namespace, Scope};
+use idem_runtime::{Namespace, Scope, StoredFailure};
 
 use crate::client::{Client, console, record};
 use crate::story::{audited, completed, count, key, lease, unknown};
@@ -31,6 +31,7 @@ pub(crate) async fn an_outcome_is_resolved_in_each_way_with_its_row_of_the_audit
             &[
                 ("outcome", "completed"),
                 ("result", " {\"charge\":\"ch_1\"} "),
+                ("version", "3"),
             ][..],
         ),
         (
@@ -40,6 +41,7 @@ pub(crate) async fn an_outcome_is_resolved_in_each_way_with_its_row_of_the_audit
                 ("outcome", "failed"),
                 ("class", "Declined"),
                 ("message", "no funds"),
+                ("data", "{\"code\":51}"),
             ],
         ),
         ("order-3", 5, &[("outcome", "never-happened")]),
@@ -65,6 +67,11 @@ pub(crate) async fn an_outcome_is_resolved_in_each_way_with_its_row_of_the_audit
         stored.result.as_deref(),
         Some(&b"{\"charge\":\"ch_1\"}"[..])
     );
+    assert_eq!(stored.payload_version, Some(3));
+    let stored = subject.operator().show(&record_key("order-2")).await;
+    let failure = stored.expect("read").and_then(|stored| stored.failure);
+    let failure: StoredFailure = serde_json::from_slice(&failure.expect("a failure")).expect("one");
+    assert_eq!(failure.data["code"], 51);
     assert_eq!(audited(&subject, "1 = 1").await, 3);
 }
 

@@ -279,6 +279,10 @@ fn mismatch(record: &Record, input: DecideInput<'_>) -> Result<Option<Mismatch>,
     if record.operation == input.operation && same_request {
         return Ok(None);
     }
+    // Under another key of the same id no request is the recorded one.
+    if let (FINGERPRINT_KEYED, Some(opener)) = (record.fingerprint_version, input.opener) {
+        opener.check(record)?;
+    }
     let mut mismatch = Mismatch::new(record.operation.clone(), input.operation.to_owned());
     mismatch.recorded_request = recorded_request(record, input.opener);
     mismatch.recorded_request_too_large = record.request_too_large;
@@ -315,7 +319,7 @@ fn submitted(
         .map_or(FINGERPRINT_VERSION, Opener::fingerprint_version);
     let computed = input.fingerprint.filter(|_| version == written);
     if let (FINGERPRINT_KEYED, Some(opener)) = (version, input.opener) {
-        let compared = (input.namespace, input.operation, request);
+        let compared = (input.operation, request);
         return match record.fingerprint {
             Some(recorded) => opener.fingerprint_as(recorded, computed, compared),
             // Any will do: there is none to compare it with.

@@ -32,8 +32,9 @@ impl<'a> Opener<'a> {
         self,
         recorded: Fingerprint,
         computed: Option<Fingerprint>,
-        compared: (&str, &str, &[u8]),
+        (operation, canonical): (&str, &[u8]),
     ) -> Result<Fingerprint, Error> {
+        let compared = (self.identity, operation, canonical);
         self.protection.fingerprint_as(recorded, computed, compared)
     }
 
@@ -54,6 +55,14 @@ impl<'a> Opener<'a> {
     /// Opens the request. Returns `None` if the record has none.
     pub(crate) fn open_request(self, record: &Record) -> Result<Option<Vec<u8>>, Error> {
         self.opened(record, Column::Request, record.request.as_deref())
+    }
+
+    /// Checks that this codec's keys open the record: its result or failure, or else its request.
+    pub(super) fn check(self, record: &Record) -> Result<(), Error> {
+        match (&record.result, &record.failure) {
+            (None, None) => self.open_request(record).map(drop),
+            _ => self.open_payloads(&mut record.clone()),
+        }
     }
 
     fn open_payloads(self, record: &mut Record) -> Result<(), Error> {

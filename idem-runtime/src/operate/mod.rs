@@ -1,6 +1,7 @@
-//! What an operator does: looks at records, settles what is unknown, frees what is stuck, deletes.
+//! What an operator does: looks at records, settles what is unknown, frees what is stuck, deletes, and holds.
 //!
-//! [`Operator`] works on one table through a pool of its own. The command line `idem` is made of it, and a console can be.
+//! [`Operator`] works on one table through a pool of its own. The command line `idem` and the pages of `idem-console`
+//! are made of it.
 //!
 //! Every change is made as the record was read (the write names the attempt that the operator saw), in one transaction with
 //! a row of `idem_audit` that says who did what, when and why. Without that table nothing can be changed:

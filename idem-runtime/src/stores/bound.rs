@@ -136,7 +136,8 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
             Decision::Run {
                 replaces, attempt, ..
             } => {
-                let fingerprint = call_codec.fingerprint(input.namespace, operation, &canonical)?;
+                let fingerprint =
+                    call_codec.fingerprint(&held.request.identity, operation, &canonical)?;
                 if !held.verified {
                     self.conn.verify(&held).await?;
                 }

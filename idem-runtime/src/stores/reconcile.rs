@@ -318,7 +318,9 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
             operation: unknown.operation(),
         };
         let protected = call_codec.protect(binding, column, unknown.settles_as, json)?;
-        Ok((call_codec.format().codec, protected))
+        // JSON is a form of the other codec too, and the request of the record keeps its own.
+        let codec = call_codec.format().codec.max(unknown.record.codec);
+        Ok((codec, protected))
     }
 
     fn settling(&self, unknown: &Unknown, status: Status) -> Write<'static> {

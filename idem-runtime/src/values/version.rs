@@ -90,8 +90,8 @@ impl<T> Versions<T> {
     /// Writes an older version, as long as older builds run. Without a `downcast` the JSON of the present type is
     /// written under that version.
     ///
-    /// What is written must come back: it is read by the upcast and written again before COMMIT, and a result that
-    /// differs is refused ([`Error::NotStorable`](crate::Error::NotStorable)). Every caller gets it as it comes back,
+    /// What is written must come back: it is read by the upcast and written again before COMMIT, and a result whose
+    /// older JSON differs is refused ([`Error::NotStorable`](crate::Error::NotStorable)). Every caller gets it as it comes back,
     /// the first one too.
     ///
     /// # Panics

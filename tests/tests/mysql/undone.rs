@@ -139,3 +139,29 @@ async fn an_end_that_the_server_has_undone_is_no_fault_of_the_body_and_may_be_tr
         link.shop.assert_one_effect(&key).await;
     }
 }
+
+/// At the release of the savepoint, which then reports success: the record to replace is committed, and would be
+/// replaced outside any transaction, without the body's writes.
+#[tokio::test]
+async fn an_end_that_the_server_has_undone_replaces_no_expired_record() {
+    let link = Link::up().await;
+    link.expired().await;
+    link.rewrite.next("RELEASE SAVEPOINT idem_", "ROLLBACK");
+    let refusal = STRICT
+        .run(&link.pool, &link.key, &CMD, async |tx| {
+            charge(tx, &link.key).await
+        })
+        .await
+        .expect_err("it is gone")
+        .refusal();
+    assert!(link.rewrite.is_done());
+    assert!(matches!(refusal, Error::TransactionLost(_)), "{refusal:?}");
+    assert_eq!(link.shop.effects(&link.key).await, (0, 1));
+    let paid = STRICT
+        .run(&link.shop.pool, &link.key, &CMD, async |tx| {
+            charge(tx, &link.key).await
+        })
+        .await
+        .expect("the record is still expired");
+    assert!(!paid.replayed());
+}

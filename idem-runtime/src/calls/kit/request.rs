@@ -189,7 +189,9 @@ impl Request {
             let namespace = self.operation.namespace();
             self.call_codec = CallCodec::of(self.operation.codec())?;
             let (scope, key) = self.call_codec.stored(namespace, scope, key)?;
-            self.identity = Some(Identity::of_operation(namespace, scope, key));
+            let identity = self
+                .identity
+                .insert(Identity::of_operation(namespace, scope, key));
             if self.operation.policy().fingerprint {
                 let fields = self.fields.take();
                 let canonical = self
@@ -198,7 +200,7 @@ impl Request {
                     .unwrap_or_else(|| fields.unwrap_or_default().into_canonical());
                 let fingerprint = self
                     .call_codec
-                    .fingerprint(namespace, &self.name, &canonical)?;
+                    .fingerprint(identity, &self.name, &canonical)?;
                 self.fingerprint = Some(fingerprint);
                 self.canonical = Some(canonical);
             }

@@ -19,7 +19,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! idem-runtime = { version = "0.1", features = ["lock"] }
+//! idem-runtime = { path = "…/idem-runtime", features = ["lock"] }
 //! ```
 //!
 //! If the test does not refer to a crate, that crate and its handlers are not linked into it. Therefore an operation of

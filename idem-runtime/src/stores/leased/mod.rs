@@ -94,11 +94,11 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
     {
         text::check(Field::Operation, operation, limits::OPERATION_MAX)?;
         let canonical = canonical_json(request)?;
-        let namespace = self.store.namespace.as_str();
         let call_codec = CallCodec::of(self.store.codec)?;
         let identity = self.identity(&call_codec, key, operation)?;
         let claim_request = ClaimRequest::new(self.store.table.clone(), identity);
-        let fingerprint = Some(call_codec.fingerprint(namespace, operation, &canonical)?);
+        let fingerprint =
+            Some(call_codec.fingerprint(&claim_request.identity, operation, &canonical)?);
         let binding = Binding {
             identity: &claim_request.identity,
             operation,
@@ -108,7 +108,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
         let kept = call_codec.protect(binding, Column::Request, attempt_id, kept)?;
         let lease_request = LeaseRequest {
             input: DecideInput {
-                namespace,
+                namespace: self.store.namespace.as_str(),
                 operation,
                 request: Some(&canonical),
                 fingerprint,

@@ -1,7 +1,7 @@
 //! Deletes purgeable records in batches that are in no other transaction's way.
 
 use sqlx::mysql::MySqlConnection;
-use sqlx::{Connection as _, Row as _};
+use sqlx::{Connection as _, Executor as _, Row as _};
 
 use super::super::hold::no_lock;
 use super::super::row;
@@ -29,8 +29,18 @@ pub(super) async fn batch(
     let moment = (row::timestamp(&last(shown)?, "now")?, has_holds);
     let text = sql::purge::purge(table, purgeable, limit, moment);
     if !conn.is_in_transaction() {
-        match run(conn, table, sql::alone(&text), moment).await {
+        let alone = if has_holds {
+            sql::purge::purge_behind_holds(&text)
+        } else {
+            sql::alone(&text)
+        };
+        match run(conn, table, alone, moment).await {
             Err(Error::AlreadyInTransaction) => {}
+            Err(error) => {
+                // A lost connection reports itself again at its next use.
+                let _ = conn.execute(sql::END).await;
+                return Err(error);
+            }
             done => return done,
         }
     }

@@ -8,7 +8,7 @@ use super::super::session::{BodyWrites, NewRecord, Session as _, Written};
 use super::claim::{MySqlClaimRequest, MySqlHeldClaim};
 use super::in_sync::{self, Failed};
 use super::message::goes_unasked;
-use super::{error, look, rows, sql, verify};
+use super::{error, look, row, rows, sql, verify};
 use crate::values::error::Error;
 
 /// Releases the savepoint and writes the record: in one message, unless the server must be asked before whether it
@@ -29,18 +29,16 @@ pub(super) async fn record(
         return write(conn, claim, record).await;
     }
     let release = sql::record::release_savepoint(&claim.request, body_writes);
-    let rows = match in_sync::rows_behind(conn, &release, &text).await {
+    let text = format!("{}{text}", release.following);
+    let rows = match in_sync::rows_behind(conn, &release.leading, &text).await {
         Ok(rows) => rows,
-        Err(failed) if failed.done < release.len() => {
+        Err(failed) if failed.done < release.length => {
             return Err(not_released(conn, claim, failed, body_writes).await);
         }
         Err(failed) => return Err(not_written(conn, claim, failed.error).await),
     };
     // If the claim is gone, this may be another table.
-    let written = match written(&rows) {
-        Err(Error::TransactionEnded) => return Err(vanished(conn).await),
-        written => written?,
-    };
+    let written = stands(conn, written(&rows)).await?;
     if unread && !is_as_known(claim, &rows) {
         verify_behind(conn, claim).await?;
     }
@@ -54,7 +52,8 @@ pub(super) async fn release(
     body_writes: BodyWrites,
 ) -> Result<(), Error> {
     let release = sql::record::release_savepoint(&claim.request, body_writes);
-    match in_sync::rows_behind(conn, &release, sql::NOTHING).await {
+    let text = format!("{}{}", release.following, sql::NOTHING);
+    match in_sync::rows_behind(conn, &release.leading, &text).await {
         Ok(_) => Ok(()),
         Err(failed) => Err(not_released(conn, claim, failed, body_writes).await),
     }
@@ -67,7 +66,7 @@ pub(super) async fn write(
     record: &NewRecord<'_>,
 ) -> Result<Written, Error> {
     match rows(conn, sql::record::write(claim, record)).await {
-        Ok(rows) => written(&rows),
+        Ok(rows) => stands(conn, written(&rows)).await,
         Err(error) => Err(not_written(conn, claim, error).await),
     }
 }
@@ -110,12 +109,18 @@ fn written(rows: &[MySqlRow]) -> Result<Written, Error> {
     }
 }
 
-/// Returns why there is no record behind the release of the savepoint. The body had kept its transaction until then:
+/// Says why there is no record behind the release of the savepoint. The body had kept its transaction until then:
 /// if it is gone, the server has undone it and reported no error (Galera; see `OPEN` in `sql`), and nothing remains.
-async fn vanished(conn: &mut MySqlConnection) -> Error {
+async fn stands(
+    conn: &mut MySqlConnection,
+    written: Result<Written, Error>,
+) -> Result<Written, Error> {
+    if !matches!(written, Err(Error::TransactionEnded)) {
+        return written;
+    }
     match in_sync::send(conn, sql::CHECK_TRANSACTION).await {
-        Err(error) if error::is_no_savepoint(&error) => super::row::undone(),
-        _ => Error::TransactionEnded,
+        Err(error) if error::is_no_savepoint(&error) => Err(row::undone()),
+        _ => written,
     }
 }
 
@@ -151,6 +156,9 @@ async fn not_written(
     claim: &MySqlHeldClaim,
     error: sqlx::Error,
 ) -> Error {
+    if error::is_unmet(&error) {
+        return row::undone();
+    }
     if !error::is_missing(&error) {
         return error::map_error(error);
     }

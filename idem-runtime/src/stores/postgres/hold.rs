@@ -1,7 +1,7 @@
 //! Legal holds.
 
-use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
+use sqlx::{Executor as _, Row as _};
 
 use super::super::hold::{hold_table_of, lock_table_of, no_lock};
 use super::statement::Statement;
@@ -13,6 +13,12 @@ use crate::values::key::Scope;
 pub(super) async fn exist(conn: &mut PgConnection, table: &str) -> Result<bool, Error> {
     let statement = Statement::new(sql::hold::exist(table), false);
     let row = statement.fetch_one(conn).await;
+    row.and_then(|row| row.try_get(0)).map_err(error::map_error)
+}
+
+/// Returns whether a transaction is open that the driver does not count.
+pub(super) async fn is_begun_by_hand(conn: &mut PgConnection) -> Result<bool, Error> {
+    let row = conn.fetch_one(sqlx::raw_sql(sql::IS_BEGUN_BY_HAND)).await;
     row.and_then(|row| row.try_get(0)).map_err(error::map_error)
 }
 

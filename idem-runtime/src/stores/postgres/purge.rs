@@ -18,7 +18,7 @@ pub(super) async fn batch(
     if !hold::exist(conn, table).await? {
         return delete(conn, table, purgeable, limit, false).await;
     }
-    if conn.is_in_transaction() {
+    if conn.is_in_transaction() || hold::is_begun_by_hand(conn).await? {
         hold::lock_existing(conn, table).await?;
         return delete(conn, table, purgeable, limit, true).await;
     }

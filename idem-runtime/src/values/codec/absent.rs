@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Binding, Column};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
+use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::record::AttemptId;
 
@@ -32,7 +33,12 @@ impl NoProtection {
         match *self {}
     }
 
-    pub(crate) fn fingerprint(&self, _: &str, _: &str, _: &[u8]) -> Result<Fingerprint, Error> {
+    pub(crate) fn fingerprint(
+        &self,
+        _: &Identity,
+        _: &str,
+        _: &[u8],
+    ) -> Result<Fingerprint, Error> {
         match *self {}
     }
 
@@ -40,7 +46,7 @@ impl NoProtection {
         &self,
         _: Fingerprint,
         _: Option<Fingerprint>,
-        _: (&str, &str, &[u8]),
+        _: (&Identity, &str, &[u8]),
     ) -> Result<Fingerprint, Error> {
         match *self {}
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Binding, Codec, Column, Protection};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
+use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::record::{AttemptId, RecordFormat};
 
@@ -40,13 +41,13 @@ impl CallCodec {
     /// Computes the fingerprint to write.
     pub(crate) fn fingerprint(
         &self,
-        namespace: &str,
+        identity: &Identity,
         operation: &str,
         canonical: &[u8],
     ) -> Result<Fingerprint, Error> {
         match self.protection() {
-            None => Fingerprint::current(namespace, operation, canonical),
-            Some(protection) => protection.fingerprint(namespace, operation, canonical),
+            None => Fingerprint::current(identity.namespace(), operation, canonical),
+            Some(protection) => protection.fingerprint(identity, operation, canonical),
         }
     }
 

@@ -11,6 +11,7 @@ use super::protection::Protection;
 use crate::values::envelope::{CODEC_ENVELOPE, COMPRESSED, Envelope};
 use crate::values::error::{CodecFault, Error};
 use crate::values::fingerprint::{FINGERPRINT_KEYED, FINGERPRINT_VERSION, Fingerprint};
+use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, Scope};
 use crate::values::record::{AttemptId, CODEC_JSON};
 
@@ -37,16 +38,16 @@ impl Protection {
     /// Computes the fingerprint to write.
     pub(crate) fn fingerprint(
         &self,
-        namespace: &str,
+        identity: &Identity,
         operation: &str,
         canonical: &[u8],
     ) -> Result<Fingerprint, Error> {
         #[cfg(feature = "encrypt")]
         if let Some(keys) = self.keys.as_ref().filter(|_| !self.writes_clear) {
-            return Ok(keyed::current(keys, (namespace, operation, canonical))?);
+            return Ok(keyed::current(keys, (identity, operation, canonical))?);
         }
         let _ = self;
-        Fingerprint::current(namespace, operation, canonical)
+        Fingerprint::current(identity.namespace(), operation, canonical)
     }
 
     /// Computes the fingerprint of a request as the recorded, keyed one was. `computed` is one under the current key.
@@ -54,7 +55,7 @@ impl Protection {
         &self,
         recorded: Fingerprint,
         computed: Option<Fingerprint>,
-        compared: (&str, &str, &[u8]),
+        compared: (&Identity, &str, &[u8]),
     ) -> Result<Fingerprint, Error> {
         #[cfg(feature = "encrypt")]
         if let Some(keys) = &self.keys {

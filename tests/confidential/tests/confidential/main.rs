@@ -46,6 +46,8 @@ macro_rules! stamp {
                 }
                 requests::{
                     a_request_is_compared_under_a_key,
+                    equal_requests_under_two_keys_have_no_equal_fingerprint,
+                    under_another_key_of_the_same_id_no_request_is_another_one,
                     a_guessed_request_is_not_confirmed_by_the_table,
                     after_a_rotation_a_request_is_compared_under_the_old_key,
                     a_recorded_request_is_encrypted_and_shown_to_the_codec_alone,

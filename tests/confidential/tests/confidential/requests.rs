@@ -1,11 +1,13 @@
 //! The request: compared under a key, and kept encrypted.
 
 use idem_runtime::Error;
-use idem_runtime::codec::{KeyId, Protection};
+use idem_runtime::codec::{KeyId, Keyring, Protection};
+use idem_runtime::error::CodecFault;
 use idem_runtime::fingerprint::{FINGERPRINT_VERSION, Fingerprint, canonical_json};
 
 use crate::desk::{
-    CARD, Charge, Runs, call, charge, encrypting, first, key, pay, refused, replays, ring, secret,
+    CARD, Charge, Runs, call, charge, codec, encrypting, first, key, pay, refused, replays, ring,
+    secret,
 };
 use crate::subject::Subject;
 
@@ -49,6 +51,33 @@ pub(crate) async fn a_guessed_request_is_not_confirmed_by_the_table<S: Subject>(
     assert_eq!(stored[..4], [0, 0, 0, 1]);
     assert_ne!(stored[4..], guess.as_bytes()[4..]);
     assert_ne!(stored[4..], guess.as_bytes()[..28]);
+}
+
+pub(crate) async fn equal_requests_under_two_keys_have_no_equal_fingerprint<S: Subject>() {
+    let mut stored = Vec::new();
+    for name in ["k", "l"] {
+        let subject = S::fresh().await;
+        first(&subject, pay(encrypting()), &key(name)).await;
+        stored.push(subject.payload("fingerprint").await);
+    }
+    assert_eq!(stored[0][..4], stored[1][..4]);
+    assert_ne!(stored[0], stored[1]);
+}
+
+/// Another key was installed under the id of the old one.
+pub(crate) async fn under_another_key_of_the_same_id_no_request_is_another_one<S: Subject>() {
+    let subject = S::fresh().await;
+    first(&subject, pay(encrypting()), &key("k")).await;
+    let confused = Keyring::new(KeyId::new(1), &secret(9));
+    let confused = codec(Protection::encrypted(confused));
+    let refusal = refused(&subject, pay(confused), &key("k")).await;
+    assert!(
+        matches!(
+            refusal,
+            Error::Codec(CodecFault::NotAuthentic { key_id: 1, .. })
+        ),
+        "{refusal:?}"
+    );
 }
 
 pub(crate) async fn after_a_rotation_a_request_is_compared_under_the_old_key<S: Subject>() {

@@ -66,6 +66,6 @@ pub(in super::super) fn write_alone(text: &str) -> String {
 const COMMITS_ITSELF: &str = "@@autocommit";
 
 /// Fails unless the condition is true.
-fn demand(condition: &str) -> String {
+pub(super) fn demand(condition: &str) -> String {
     format!("SELECT 18446744073709551615 + IF({condition}, 0, 1) AS met LIMIT 1")
 }

@@ -49,6 +49,14 @@ pub(in super::super) fn purge_alone(
     )
 }
 
+/// Deletes one batch in its own transaction, behind the lock on the holds, which must outlive its statement. It fails
+/// inside another transaction, and what it has begun is open if it fails otherwise.
+pub(in super::super) fn purge_behind_holds(text: &str) -> String {
+    format!(
+        "SET TRANSACTION READ WRITE; START TRANSACTION READ WRITE; {text}; COMMIT AND NO CHAIN NO RELEASE"
+    )
+}
+
 /// Returns the name of the lock that is the lead of a table's purge. It has at most 64 characters, and includes
 /// the database.
 fn lead_name(table: &str) -> String {

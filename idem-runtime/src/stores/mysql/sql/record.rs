@@ -8,16 +8,34 @@ use super::super::claim::{MySqlClaimRequest, MySqlHeldClaim};
 use super::{NOW, PLACEHOLDER, attempt, bytes, definition, hash, is_at, is_it, value};
 use crate::values::key::hex;
 
-/// Fails if the savepoint is gone. With `body_writes`, rolls back the writes since then.
+/// The statements that release the savepoint. They fail if it is gone.
+pub(in super::super) struct Release {
+    /// Sent before the check of the answers: what goes missing behind it is the server's doing, not the body's.
+    pub(in super::super) leading: Vec<String>,
+    /// Sent behind the check: to undo a body's writes may take long.
+    pub(in super::super) following: String,
+    /// The number of statements.
+    pub(in super::super) length: usize,
+}
+
+/// Releases the savepoint. With [`BodyWrites::Discard`], rolls back the writes since then.
 pub(in super::super) fn release_savepoint(
     request: &MySqlClaimRequest,
     body_writes: BodyWrites,
-) -> Vec<String> {
+) -> Release {
     let savepoint = request.savepoint_name();
     let release = format!("RELEASE SAVEPOINT {savepoint}");
     match body_writes {
-        BodyWrites::Keep => vec![release],
-        BodyWrites::Discard => vec![format!("ROLLBACK TO SAVEPOINT {savepoint}"), release],
+        BodyWrites::Keep => Release {
+            leading: vec![release],
+            following: String::new(),
+            length: 1,
+        },
+        BodyWrites::Discard => Release {
+            leading: Vec::new(),
+            following: format!("ROLLBACK TO SAVEPOINT {savepoint}; {release}; "),
+            length: 2,
+        },
     }
 }
 
@@ -31,17 +49,30 @@ pub(in super::super) fn record(claim: &MySqlHeldClaim, record: &NewRecord<'_>) -
         String::new()
     };
     format!(
-        "{}; {definition}{}",
+        "{}{}; {definition}{}",
+        still_open(record),
         update(request, record),
         check(claim, record)
     )
 }
 
+/// Fails if Galera has undone the transaction meanwhile (see [`super::OPEN`]). A placeholder is undone with it; a record
+/// that is replaced would still be there, and be replaced without the body's writes.
+fn still_open(record: &NewRecord<'_>) -> String {
+    match record.replaces {
+        None => String::new(),
+        Some(_) => format!("{}; ", super::fused::demand(IN_TRANSACTION)),
+    }
+}
+
+/// Is true inside a transaction. MySQL cannot say.
+const IN_TRANSACTION: &str = "1 /*M! AND @@in_transaction */";
+
 /// Writes the record in place of the placeholder or of the reclaimable record seen, and answers whether it now
 /// is there, whole.
 pub(in super::super) fn write(claim: &MySqlHeldClaim, record: &NewRecord<'_>) -> String {
     let update = update(&claim.request, record);
-    format!("{update}; {}", check(claim, record))
+    format!("{}{update}; {}", still_open(record), check(claim, record))
 }
 
 fn update(request: &MySqlClaimRequest, record: &NewRecord<'_>) -> String {

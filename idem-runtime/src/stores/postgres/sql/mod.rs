@@ -108,6 +108,10 @@ fn begun_here() -> String {
 /// Is true if the transaction began with this message.
 pub(super) const BEGUN_NOW: &str = "(pg_catalog.now() = pg_catalog.statement_timestamp())";
 
+/// Asks whether a transaction is open that began before this message.
+pub(super) const IS_BEGUN_BY_HAND: &str =
+    "SELECT pg_catalog.now() <> pg_catalog.statement_timestamp()";
+
 /// Begins the fused path, before the prepared statement that makes every check.
 ///
 /// `NOT DEFERRABLE` fails in a transaction that has run a statement. On a connection that does not know the
