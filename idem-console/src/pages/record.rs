@@ -138,9 +138,12 @@ fn payloads<DB: ConsoleDatabase>(
     ];
     let is_hidden = !reveals && all.iter().any(|(_, payload)| payload.is_some());
     // A plain hash confirms a guess of the request.
-    let fingerprint = record.fingerprint.map(|hash| match reveals {
-        true => html! { code { (hash) } },
-        false => html! { "hidden" },
+    let fingerprint = record.fingerprint.map(|hash| {
+        if reveals {
+            html! { code { (hash) } }
+        } else {
+            html! { "hidden" }
+        }
     });
     let mut shown = vec![("Hash of the request", fingerprint)];
     shown.extend(all);
