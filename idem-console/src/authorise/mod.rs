@@ -31,6 +31,10 @@ pub use self::refused::Refused;
 /// ```
 pub trait Authoriser: Send + Sync + 'static {
     /// Returns who asks, or why nothing is shown.
+    ///
+    /// # Errors
+    /// [`Refused`] if nobody is known to ask (401), if he may not see the pages (403), if that cannot be found out now
+    /// (503), or to send the browser to a page where one signs in (303).
     fn authorise(&self, request: &Parts)
     -> impl Future<Output = Result<Principal, Refused>> + Send;
 }
