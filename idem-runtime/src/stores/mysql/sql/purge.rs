@@ -2,7 +2,7 @@
 
 use super::super::super::lease_sql::purgeable;
 use super::super::super::session::Purgeable;
-use super::{clock, hold};
+use super::{SELECT, clock, hold};
 use crate::values::record::Timestamp;
 
 /// Makes the next transaction lock only the rows that a batch deletes, and no gap between them.
@@ -68,7 +68,7 @@ pub(in super::super) fn lead(table: &str) -> String {
     let name = lead_name(table);
     let holds = hold::exists(table);
     format!(
-        "SELECT GET_LOCK({name}, 0) AS lead, CAST({holds} AS SIGNED) AS holds LIMIT 1; {}",
+        "{SELECT} GET_LOCK({name}, 0) AS lead, CAST({holds} AS SIGNED) AS holds LIMIT 1; {}",
         clock()
     )
 }
