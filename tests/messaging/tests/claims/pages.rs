@@ -1,6 +1,7 @@
 //! The pages that a claim asks the database for.
 
 use idem_messaging::outbox::Outbox;
+use idem_tests::postgres::{Cluster, Database, Options};
 use sqlx::{Connection as _, Executor as _};
 
 use crate::subject::{Broker, Postgres, Subject as _};
@@ -54,7 +55,10 @@ async fn a_claim_writes_no_index() {
 
 #[tokio::test]
 async fn versions_that_an_open_transaction_may_see_are_stepped_over_once() {
-    let (subject, broker) = (Postgres::fresh().await, Broker::new());
+    // On a server of its own: a claim begins to read where the oldest transaction of any database began.
+    let cluster = Cluster::start(Options::new()).expect("a server");
+    let subject = Postgres::of(Database::fresh_on(&cluster).await).await;
+    let broker = Broker::new();
     let events = 80 * BATCH;
     let mut reader = subject.database.connect().await;
     let mut open = reader
