@@ -35,7 +35,7 @@ pub(super) async fn record(
         Err(failed) if failed.done < release.length => {
             return Err(not_released(conn, claim, failed, body_writes).await);
         }
-        Err(failed) => return Err(not_written(conn, claim, failed.error).await),
+        Err(failed) => return Err(not_written(conn, claim, record, failed.error).await),
     };
     // If the claim is gone, this may be another table.
     let written = stands(conn, written(&rows)).await?;
@@ -67,7 +67,7 @@ pub(super) async fn write(
 ) -> Result<Written, Error> {
     match rows(conn, sql::record::write(claim, record)).await {
         Ok(rows) => stands(conn, written(&rows)).await,
-        Err(error) => Err(not_written(conn, claim, error).await),
+        Err(error) => Err(not_written(conn, claim, record, error).await),
     }
 }
 
@@ -154,9 +154,10 @@ async fn not_released(
 async fn not_written(
     conn: &mut MySqlConnection,
     claim: &MySqlHeldClaim,
+    record: &NewRecord<'_>,
     error: sqlx::Error,
 ) -> Error {
-    if error::is_unmet(&error) {
+    if record.replaces.is_some() && error::is_unmet(&error) {
         return row::undone();
     }
     if !error::is_missing(&error) {
