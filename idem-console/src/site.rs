@@ -51,10 +51,11 @@ pub(crate) struct Visit<DB: ConsoleDatabase> {
 }
 
 impl<DB: ConsoleDatabase> Visit<DB> {
-    /// Logs that payloads are shown: to whom, and not whose.
-    pub(crate) fn log_reveal(&self, of: &str) {
+    /// Logs that payloads of a table are shown: to whom, and whose. Whose is the hash that events have of a key, or an
+    /// event's id.
+    pub(crate) fn log_reveal(&self, table: &str, whose: &str) {
         let principal = self.principal.name();
-        tracing::info!(target: "idem", principal, of, "payloads shown");
+        tracing::info!(target: "idem", principal, table, whose, "payloads shown");
     }
 
     /// Returns who makes a change, and why.

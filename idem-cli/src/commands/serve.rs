@@ -6,6 +6,10 @@ use idem_console::{Console, ConsoleDatabase};
 use idem_messaging::outbox::Outbox;
 use sqlx::Pool;
 use tokio::net::TcpListener;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Serve, Shared};
 use crate::fault::{Fault, Outcome};
@@ -51,6 +55,7 @@ pub(super) async fn run<DB: ConsoleDatabase>(
     let address = listener
         .local_addr()
         .map_err(|error| Fault::environment(format!("no address: {}", error.kind())))?;
+    log();
     line(&format!("listening on http://{address}/"));
     let served = axum::serve(listener, console.router()).with_graceful_shutdown(async {
         // Without a handler of the signal the process ends by it, as it should.
@@ -62,6 +67,16 @@ pub(super) async fn run<DB: ConsoleDatabase>(
         .await
         .map_err(|error| Fault::environment(format!("no longer served: {}", error.kind())))?;
     Ok(Outcome::Done)
+}
+
+/// Writes the events of the console to the standard error: who has seen payloads, and whose.
+fn log() {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // Other libraries' events may quote statements.
+    let of_idem = Targets::new().with_target("idem", LevelFilter::INFO);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(of_idem));
+    // Another one is set only if this function has run before.
+    let _ = subscriber.try_init();
 }
 
 /// Refuses to be reached from other machines unless that is meant: the names and tokens are sent in clear.

@@ -92,6 +92,7 @@ macro_rules! stamp {
                 }
                 serve::{
                     the_pages_are_served_to_operators_of_the_file_only,
+                    who_sees_payloads_is_written_to_the_log,
                 }
                 faults::{
                     a_table_that_is_not_there_is_a_sentence,

@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use idem_runtime::IdempotencyKey;
 use idem_tests::patience::in_time;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -44,6 +45,7 @@ async fn serve<S: Subject>(subject: &S, file: &Path) -> (Child, String) {
         .env("DATABASE_URL", subject.url())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true);
     let mut program = command.spawn().expect("the program runs");
     let mut line = String::new();
@@ -142,4 +144,30 @@ pub(crate) async fn the_pages_are_served_to_operators_of_the_file_only<S: Subjec
         "{forged}"
     );
     program.kill().await.expect("it ends");
+}
+
+pub(crate) async fn who_sees_payloads_is_written_to_the_log<S: Subject>() {
+    let subject = S::fresh().await;
+    drop(unknown(&subject, ORDER[1]).await);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file(&folder, "");
+    let eve = operator(&subject, &path, &["eve", "--reveal"]).await;
+    let (mut program, address) = serve(&subject, &path).await;
+    let page = format!(
+        "GET /record?namespace=payments&scope=customer-42&key={}&reveal=yes",
+        ORDER[1]
+    );
+    let answer = request(&address, &page, Some(("eve", &eve))).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    program.kill().await.expect("it ends");
+    let mut log = String::new();
+    let mut lines = program.stderr.take().expect("a pipe");
+    lines.read_to_string(&mut log).await.expect("text");
+    let key = ORDER[1].parse::<IdempotencyKey>().expect("a key");
+    let hash = key.short_hash();
+    assert_eq!(log.lines().count(), 1, "{log}");
+    for part in ["payloads shown", "eve", "idem_record", &hash] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    assert!(!log.contains(ORDER[1]), "{log}");
 }

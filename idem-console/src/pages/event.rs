@@ -25,7 +25,7 @@ pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, 
             .mend("It was published and purged, or dropped.")
     })?;
     if reveals {
-        visit.log_reveal("outbox");
+        visit.log_reveal("idem_outbox", id.as_str());
     }
     let changes = site
         .operator

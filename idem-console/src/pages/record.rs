@@ -1,5 +1,6 @@
 //! One record: what is known of it, its attempt, what operators did, and what can be done.
 
+use idem_runtime::IdempotencyKey;
 use idem_runtime::operate::{PayloadForm, RecordDetail, RecordSummary};
 use maud::{Markup, html};
 
@@ -19,7 +20,9 @@ pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, 
     }
     let record = visit.site.operator.show(&key).await?;
     if reveals {
-        visit.log_reveal(visit.site.operator.table_name());
+        let hash = key.key().parse::<IdempotencyKey>();
+        let hash = hash.map(|key| key.short_hash()).unwrap_or_default();
+        visit.log_reveal(visit.site.operator.table_name(), &hash);
     }
     // A record can be looked at though nobody can change it.
     let changes = visit
