@@ -14,6 +14,7 @@
 //! skipped.
 
 pub mod cut;
+pub mod dialect;
 pub mod gate;
 pub mod mysql;
 pub mod patience;

@@ -1,7 +1,7 @@
 //! MariaDB under the laws.
 
 use idem_tests::mysql::Database;
-use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, Pool};
+use sqlx::{MySqlPool, Pool};
 
 use super::{Subject, migrations};
 
@@ -20,8 +20,6 @@ impl Subject for MariaDb {
     type Db = sqlx::MySql;
 
     const DATABASE: &'static str = "mysql";
-    const HOUR: &'static str = "3600000000";
-    const NOW: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
     async fn fresh() -> Self {
         let database = Database::fresh().await;
@@ -42,18 +40,5 @@ impl Subject for MariaDb {
     async fn refuse_the_audit_of(&self, table: &str) {
         let sql = format!("ALTER TABLE idem_audit ADD CHECK (on_table <> '{table}')");
         self.run(&sql).await;
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }

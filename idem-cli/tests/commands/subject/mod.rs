@@ -9,6 +9,7 @@ use std::process::Command;
 use idem_messaging::outbox::OutboxDatabase;
 use idem_runtime::operate::{OperateBackend, Operator};
 use idem_runtime::store::LeaseSession;
+use idem_tests::dialect::Dialect;
 use sqlx::Pool;
 
 pub(crate) use self::mariadb::MariaDb;
@@ -17,22 +18,28 @@ pub(crate) use self::sqlite::Sqlite;
 
 /// A fresh database with all tables that the program prints.
 pub(crate) trait Subject: Sized {
-    type Db: OperateBackend<Connection: LeaseSession> + OutboxDatabase;
+    type Db: OperateBackend<Connection: LeaseSession> + OutboxDatabase + Dialect;
     /// The name of the database in `schema print --database`.
     const DATABASE: &'static str;
     /// One hour, as a value of the columns of times.
-    const HOUR: &'static str;
+    const HOUR: &'static str = <Self::Db as Dialect>::HOUR;
     /// The database's clock, in the same form.
-    const NOW: &'static str;
+    const NOW: &'static str = <Self::Db as Dialect>::NOW;
 
     async fn fresh() -> Self;
     fn pool(&self) -> &Pool<Self::Db>;
     fn url(&self) -> String;
-    async fn run(&self, sql: &str);
-    async fn number(&self, sql: &str) -> i64;
 
     /// Makes the audit table refuse every change of this table.
     async fn refuse_the_audit_of(&self, table: &str);
+
+    async fn run(&self, sql: &str) {
+        Self::Db::run(self.pool(), sql).await;
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        Self::Db::number(self.pool(), sql).await
+    }
 
     /// Makes every lease end now.
     async fn lapse(&self) {

@@ -1,7 +1,7 @@
 //! PostgreSQL under the laws.
 
 use idem_tests::postgres::Database;
-use sqlx::{AssertSqlSafe, Executor as _, PgPool, Pool};
+use sqlx::{PgPool, Pool};
 
 use super::{Subject, migrations};
 
@@ -20,8 +20,6 @@ impl Subject for Postgres {
     type Db = sqlx::Postgres;
 
     const DATABASE: &'static str = "postgres";
-    const HOUR: &'static str = "interval '1 hour'";
-    const NOW: &'static str = "clock_timestamp()";
 
     async fn fresh() -> Self {
         let database = Database::fresh().await;
@@ -42,18 +40,5 @@ impl Subject for Postgres {
     async fn refuse_the_audit_of(&self, table: &str) {
         let sql = format!("ALTER TABLE idem_audit ADD CHECK (on_table <> '{table}') NOT VALID");
         self.run(&sql).await;
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }

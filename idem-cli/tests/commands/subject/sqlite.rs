@@ -1,7 +1,7 @@
 //! SQLite under the laws.
 
 use idem_tests::sqlite::{self, Journal};
-use sqlx::{AssertSqlSafe, Executor as _, Pool, SqlitePool};
+use sqlx::{Pool, SqlitePool};
 
 use super::{Subject, migrations};
 
@@ -14,9 +14,6 @@ impl Subject for Sqlite {
     type Db = sqlx::Sqlite;
 
     const DATABASE: &'static str = "sqlite";
-    const HOUR: &'static str = "3600000000";
-    const NOW: &'static str =
-        "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000)";
 
     async fn fresh() -> Self {
         let file = sqlite::Sqlite::fresh(Journal::Wal);
@@ -40,18 +37,5 @@ impl Subject for Sqlite {
              BEGIN SELECT raise(ABORT, 'refused'); END"
         );
         self.run(&sql).await;
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }

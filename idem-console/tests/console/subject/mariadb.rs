@@ -4,7 +4,7 @@ use idem_messaging::outbox;
 use idem_runtime::{operate, schema};
 use idem_tests::mysql::Database;
 use sqlx::mysql::MySqlPoolOptions;
-use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, Pool};
+use sqlx::{MySqlPool, Pool};
 
 use super::Subject;
 
@@ -16,8 +16,6 @@ pub(crate) struct MariaDb {
 impl Subject for MariaDb {
     type Db = sqlx::MySql;
 
-    const HOUR: &'static str = "3600000000";
-    const NOW: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
     // Rows that the session has read, those of temporary tables among them.
     const BOUND: u64 = 200_000;
 
@@ -43,19 +41,6 @@ impl Subject for MariaDb {
         MySqlPoolOptions::new()
             .connect_lazy("mysql://nobody@127.0.0.1:1/nothing")
             .expect("a URL")
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     async fn fill(&self, hours: u32, rows: u32) {

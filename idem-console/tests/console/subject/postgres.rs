@@ -4,7 +4,7 @@ use idem_messaging::outbox;
 use idem_runtime::{operate, schema};
 use idem_tests::postgres::Database;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, Executor as _, PgPool, Pool};
+use sqlx::{Executor as _, PgPool, Pool};
 
 use super::Subject;
 
@@ -16,8 +16,6 @@ pub(crate) struct Postgres {
 impl Subject for Postgres {
     type Db = sqlx::Postgres;
 
-    const HOUR: &'static str = "interval '1 hour'";
-    const NOW: &'static str = "clock_timestamp()";
     // Rows that a scan of an index has fetched or answered; any scan of the whole table counts as too many.
     const BOUND: u64 = 120_000;
 
@@ -43,19 +41,6 @@ impl Subject for Postgres {
         PgPoolOptions::new()
             .connect_lazy("postgres://nobody@127.0.0.1:1/nothing")
             .expect("a URL")
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     async fn fill(&self, hours: u32, rows: u32) {

@@ -7,7 +7,7 @@ use idem_messaging::outbox;
 use idem_runtime::{operate, schema};
 use idem_tests::sqlite::{self, Journal};
 use sqlx::sqlite::SqlitePoolOptions;
-use sqlx::{AssertSqlSafe, Executor as _, Pool, SqlitePool};
+use sqlx::{Pool, SqlitePool};
 
 use super::Subject;
 
@@ -23,9 +23,6 @@ const STEPS: u64 = 1_000;
 impl Subject for Sqlite {
     type Db = sqlx::Sqlite;
 
-    const HOUR: &'static str = "3600000000";
-    const NOW: &'static str =
-        "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000)";
     // Steps: some twenty a row.
     const BOUND: u64 = 2_500_000;
 
@@ -52,19 +49,6 @@ impl Subject for Sqlite {
         SqlitePoolOptions::new()
             .connect_lazy("sqlite:///nowhere/at/all.db")
             .expect("a URL")
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     async fn fill(&self, hours: u32, rows: u32) {

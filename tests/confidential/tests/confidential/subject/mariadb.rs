@@ -3,7 +3,7 @@
 use idem_runtime::operate::schema as audit;
 use idem_runtime::schema;
 use idem_tests::mysql::Database;
-use sqlx::{AssertSqlSafe, Executor as _, MySqlPool, Pool};
+use sqlx::{MySqlPool, Pool};
 
 use super::{Subject, hex};
 
@@ -17,7 +17,6 @@ impl Subject for MariaDb {
 
     const KEY: &'static str = "`key`";
     const BIG: &'static str = "SIGNED";
-    const NOW: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
     async fn fresh() -> Self {
         let database = Database::fresh().await;
@@ -33,26 +32,6 @@ impl Subject for MariaDb {
 
     fn pool(&self) -> &Pool<sqlx::MySql> {
         &self.pool
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    }
-
-    async fn bytes(&self, sql: &str) -> Vec<u8> {
-        let bytes = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        bytes.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     async fn dump(&self) -> Vec<u8> {

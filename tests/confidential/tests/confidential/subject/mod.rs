@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use idem_runtime::operate::{OperateBackend, Operator, RecordDetail, RecordKey};
 use idem_runtime::store::LeaseBackend;
 use idem_runtime::{IdempotencyKey, Namespace};
+use idem_tests::dialect::Dialect;
 use sqlx::Pool;
 
 pub(crate) use self::mariadb::MariaDb;
@@ -17,24 +18,33 @@ pub(crate) use self::sqlite::Sqlite;
 
 /// A fresh database with the table of the records and that of the audit.
 pub(crate) trait Subject: Sized {
-    type Db: LeaseBackend + OperateBackend;
+    type Db: LeaseBackend + OperateBackend + Dialect;
     /// The column `key`.
     const KEY: &'static str;
     /// The type of large integers in a cast.
     const BIG: &'static str;
     /// The database's clock, as a value of the columns of times.
-    const NOW: &'static str;
+    const NOW: &'static str = <Self::Db as Dialect>::NOW;
 
     async fn fresh() -> Self;
     fn pool(&self) -> &Pool<Self::Db>;
-    async fn run(&self, sql: &str);
-    async fn number(&self, sql: &str) -> i64;
-    /// Returns one value of bytes.
-    async fn bytes(&self, sql: &str) -> Vec<u8>;
     /// Returns everything that the table holds, as one text, as a dump shows it, and in binary.
     async fn dump(&self) -> Vec<u8>;
     /// Writes bytes as a literal.
     fn literal(bytes: &[u8]) -> String;
+
+    async fn run(&self, sql: &str) {
+        Self::Db::run(self.pool(), sql).await;
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        Self::Db::number(self.pool(), sql).await
+    }
+
+    /// Returns one value of bytes.
+    async fn bytes(&self, sql: &str) -> Vec<u8> {
+        Self::Db::bytes(self.pool(), sql).await
+    }
 
     async fn records(&self) -> i64 {
         self.number("SELECT count(*) FROM idem_record").await

@@ -5,7 +5,7 @@ use std::fs;
 use idem_runtime::operate::schema as audit;
 use idem_runtime::schema;
 use idem_tests::sqlite::{self, Journal};
-use sqlx::{AssertSqlSafe, Executor as _, Pool, SqlitePool};
+use sqlx::{Pool, SqlitePool};
 
 use super::{Subject, hex};
 
@@ -19,8 +19,6 @@ impl Subject for Sqlite {
 
     const KEY: &'static str = "key";
     const BIG: &'static str = "INTEGER";
-    const NOW: &'static str =
-        "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000)";
 
     async fn fresh() -> Self {
         let file = sqlite::Sqlite::fresh(Journal::Wal);
@@ -33,26 +31,6 @@ impl Subject for Sqlite {
 
     fn pool(&self) -> &Pool<sqlx::Sqlite> {
         &self.pool
-    }
-
-    async fn run(&self, sql: &str) {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = self.pool.execute(statement).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    async fn number(&self, sql: &str) -> i64 {
-        let number = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    }
-
-    async fn bytes(&self, sql: &str) -> Vec<u8> {
-        let bytes = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await;
-        bytes.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// All files of the database: the write-ahead log, too.
