@@ -92,7 +92,9 @@ impl Error {
     /// Returns whether the same call with the same key may succeed later without any repair.
     ///
     /// A retry is *safe* after every error except [`Error::TransactionEnded`]: the writes that the
-    /// body committed itself remain without a record, and a retry repeats them.
+    /// body committed itself remain without a record, and a retry repeats them. On MySQL and MariaDB a body may also go
+    /// on after a deadlock, whose error it ignores, outside any transaction: if it then returns a permanent failure,
+    /// the call is [`Error::TransactionLost`], and what it has written since stays.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),
