@@ -98,7 +98,7 @@ async fn measure(options: Options) -> Result<(), Fault> {
             _ => Ok(()),
         };
     }
-    if let Ok(table) = goals::table(&options.out) {
+    if let Ok(table) = goals::table(&options.out, "") {
         println!("\n{table}");
     }
     println!("JSON and plots are in {}", options.out.display());

@@ -4,20 +4,22 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::marks::replace_between;
+use super::marks::{between, replace_between};
 use super::{Report, goals, summary};
 use crate::Fault;
 use crate::block::BLOCKS;
 use crate::options::Options;
 
-/// Puts the tables into the document, and the plots beside it.
+/// Puts the tables into the document, and the plots beside it. What was not measured since the last time stays as it is.
 pub(crate) fn write(options: &Options) -> Result<(), Fault> {
     let mut text = fs::read_to_string(&options.document)?;
     let plots = options.document.with_extension("");
     fs::create_dir_all(&plots)?;
     let (mut machines, mut loads) = (Vec::new(), Vec::new());
     for (block, _) in BLOCKS {
-        let report = Report::kept(&options.out, block)?;
+        let Some(report) = Report::kept(&options.out, block)? else {
+            continue;
+        };
         if report.quick {
             return Err(format!(
                 "the last run of {block} was a --quick run, whose figures are not kept"
@@ -43,14 +45,16 @@ pub(crate) fn write(options: &Options) -> Result<(), Fault> {
         "The load average of the minute before the run was {load:.1}, caused by other programs."
     ));
     text = replace_between(&text, "machine", &machines.join("\n\n"))?;
-    let goals = goals::table(&options.out)?.to_string();
+    let earlier = between(&text, "goals")?.to_owned();
+    let goals = goals::table(&options.out, &earlier)?.to_string();
     // The section's heading already serves as its caption.
     let goals = goals
         .split_once("\n\n")
         .map_or(goals.as_str(), |(_, rows)| rows);
     text = replace_between(&text, "goals", goals.trim_end())?;
-    let cost = summary::lines(&goals::figures(&options.out));
-    text = replace_between(&text, "cost", &cost)?;
+    if let Some(cost) = summary::lines(&goals::figures(&options.out)?) {
+        text = replace_between(&text, "cost", &cost)?;
+    }
     fs::write(&options.document, text)?;
     println!("written to {}", options.document.display());
     Ok(())

@@ -10,6 +10,7 @@ pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -88,11 +89,13 @@ impl Report {
         Ok(())
     }
 
-    /// Reads the report of the last run of a block.
-    pub(crate) fn kept(out: &Path, block: &str) -> Result<Self, Fault> {
+    /// Reads the report of the last run of a block, if it has been run.
+    pub(crate) fn kept(out: &Path, block: &str) -> Result<Option<Self>, Fault> {
         let file = out.join(format!("{block}.json"));
-        let text = fs::read_to_string(&file)
-            .map_err(|error| format!("{}: {error}: the block has not been run", file.display()))?;
-        Ok(serde_json::from_str(&text)?)
+        match fs::read_to_string(&file) {
+            Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("{}: {error}", file.display()).into()),
+        }
     }
 }
