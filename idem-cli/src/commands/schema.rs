@@ -3,7 +3,7 @@
 use idem_messaging::outbox::{self, OutboxDatabase, OutboxError};
 use idem_messaging::versions;
 use idem_runtime::Error;
-use idem_runtime::operate::{self, OperateBackend};
+use idem_runtime::operate::{self, OperateBackend, OperateError};
 use idem_runtime::schema;
 use serde_json::{Value, json};
 use sqlx::Pool;
@@ -132,10 +132,24 @@ pub(super) async fn verify<DB: OperateBackend + OutboxDatabase>(
     let audit = operate::audit_table_of(&shared.table);
     match operate::schema::verify(pool, &shared.table).await {
         Ok(()) => {}
-        Err(error @ operate::OperateError::AuditTable { .. }) => {
+        Err(error @ OperateError::AuditTable { .. }) => {
             found.push(fault(&audit, error.to_string()));
         }
         Err(error) => return Err(error.into()),
+    }
+    // A service may do without either.
+    for checked in [
+        operate::schema::archive::verify(pool, &shared.table).await,
+        operate::schema::hold::verify(pool, &shared.table).await,
+    ] {
+        match checked {
+            Ok(_) => {}
+            Err(
+                ref error @ (OperateError::UnfitTable { ref table, .. }
+                | OperateError::HoldTable { ref table, .. }),
+            ) => found.push(fault(table, error.to_string())),
+            Err(error) => return Err(error.into()),
+        }
     }
     report(&found, shared.json);
     Ok(if found.is_empty() {

@@ -21,6 +21,22 @@ pub(crate) async fn what_schema_print_prints_is_fit<S: Subject>() {
     assert_eq!(found[0]["severity"], "fault");
 }
 
+pub(crate) async fn an_archive_or_a_hold_of_another_version_is_found<S: Subject>() {
+    let subject = S::fresh().await;
+    for (table, column) in [("idem_archive", "payload_hash"), ("idem_hold", "reason")] {
+        let renamed = format!("ALTER TABLE {table} RENAME COLUMN {column} TO other");
+        subject.run(&renamed).await;
+        let found = idem(&subject, &["schema", "verify", "--json"]).await;
+        assert_eq!(found.code, 1, "{found:?}");
+        let found = found.json();
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+        assert_eq!(found[0]["table"], table);
+        assert_eq!(found[0]["severity"], "fault");
+        // A service may do without it.
+        subject.run("DROP TABLE IF EXISTS idem_archive").await;
+    }
+}
+
 pub(crate) async fn records_are_counted_by_namespace_operation_and_status<S: Subject>() {
     let subject = S::fresh().await;
     let empty = idem(&subject, &["stats"]).await.done();

@@ -25,6 +25,7 @@ macro_rules! stamp {
             laws! { crate::subject::$subject:
                 looks::{
                     what_schema_print_prints_is_fit,
+                    an_archive_or_a_hold_of_another_version_is_found,
                     records_are_counted_by_namespace_operation_and_status,
                     records_are_listed_by_what_is_asked_for,
                     a_payload_is_shown_only_where_it_is_revealed,

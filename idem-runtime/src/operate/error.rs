@@ -84,6 +84,16 @@ pub enum OperateError {
         /// The table of the records.
         records: String,
     },
+    /// A table that the library writes to is of another version.
+    #[error(
+        "the table `{table}` cannot be used ({found}); nothing was changed: run its migration, `idem schema print`"
+    )]
+    UnfitTable {
+        /// The table.
+        table: String,
+        /// What was found.
+        found: &'static str,
+    },
     /// A text is not JSON.
     #[error(
         "the {what} is not JSON: {reason}, at line {line}, column {column}; nothing was changed"
@@ -164,6 +174,14 @@ impl OperateError {
         }
         let cause = Box::new(self);
         Self::Partly { rows, cause }
+    }
+
+    /// Returns the error of a table of another version.
+    pub(super) fn unfit(table: &str, found: &'static str) -> Self {
+        Self::UnfitTable {
+            table: table.to_owned(),
+            found,
+        }
     }
 
     /// Describes an error of `serde_json` without quoting the text.

@@ -11,7 +11,7 @@ use super::audit::{audit_table_of, unfit};
 use super::error::OperateError;
 use super::operator::Operator;
 use crate::stores::operate::{OperateBackend, OperateSession};
-use crate::values::error::{Field, Invalid, Reason};
+use crate::values::error::{Error, Field, Invalid, Reason, SchemaFault};
 use crate::values::spec::is_table;
 
 /// Returns the migration of the audit table for PostgreSQL 14 and later.
@@ -49,12 +49,36 @@ async fn check<DB: OperateBackend>(
     conn: &mut DB::Connection,
     table: &str,
 ) -> Result<(), OperateError> {
-    let dialect = <DB::Connection as OperateSession>::DIALECT;
     let columns = "id, at, actor, account, action, on_table, namespace, scope, record_key, event_id, reason, detail";
+    let found = select::<DB>(conn, table, columns).await;
+    found.map_err(|error| unfit(error, table))
+}
+
+/// Selects the columns of no row.
+async fn select<DB: OperateBackend>(
+    conn: &mut DB::Connection,
+    table: &str,
+    columns: &str,
+) -> Result<(), Error> {
+    let dialect = <DB::Connection as OperateSession>::DIALECT;
     let statement = format!("SELECT {columns} FROM {} WHERE 1 = 0", dialect.table(table));
-    let found = conn.cells(statement, table).await;
-    found.map_err(|error| unfit(error, table))?;
-    Ok(())
+    conn.cells(statement, table).await.map(drop)
+}
+
+/// Returns whether a table that a service may do without exists, with these columns.
+async fn has_columns<DB: OperateBackend>(
+    conn: &mut DB::Connection,
+    table: &str,
+    columns: &str,
+) -> Result<bool, OperateError> {
+    match select::<DB>(conn, table, columns).await {
+        Ok(()) => Ok(true),
+        Err(Error::Schema(SchemaFault::TableMissing { .. })) => Ok(false),
+        Err(Error::Schema(SchemaFault::Columns { .. })) => {
+            Err(OperateError::unfit(table, "it lacks a column"))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns one of these migrations for another table of records: they are in its schema.
