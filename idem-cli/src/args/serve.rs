@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args as Group;
 
@@ -20,6 +21,9 @@ pub(crate) struct Serve {
     /// Where browsers see the pages behind a proxy, such as <https://ops.example.com>.
     #[arg(long)]
     pub(crate) origin: Option<String>,
+    /// How long a statement of a page may run or wait at the server, such as 10s; 0s for the account's own limits.
+    #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) statement_timeout: Duration,
     /// The table of the outbox, `[schema.]name`.
     #[arg(long, default_value = "idem_outbox")]
     pub(crate) outbox_table: String,

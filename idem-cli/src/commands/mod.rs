@@ -22,7 +22,7 @@ use idem_runtime::operate::{OperateBackend, Operator};
 use sqlx::Pool;
 
 use crate::args::{Args, Command, Schema, Shared};
-use crate::database::{Connected, connect};
+use crate::database::{Connected, Sessions, connect};
 use crate::fault::{Fault, Outcome};
 
 /// Runs a command.
@@ -40,11 +40,11 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Fault> {
         Command::Operator(operator) => return operator::run(&operator, shared.json),
         _ => {}
     }
-    let connections = match command {
-        Command::Serve(_) => serve::CONNECTIONS,
-        _ => 1,
+    let sessions = match &command {
+        Command::Serve(args) => serve::sessions(args),
+        _ => Sessions::ONE,
     };
-    match connect(&shared, connections).await? {
+    match connect(&shared, sessions).await? {
         Connected::Postgres(pool) => run_on(pool, shared, command).await,
         Connected::Mysql(pool) => run_on(pool, shared, command).await,
         Connected::Sqlite(pool) => run_on(pool, shared, command).await,

@@ -12,12 +12,18 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Serve, Shared};
+use crate::database::Sessions;
 use crate::fault::{Fault, Outcome};
 use crate::operators::Operators;
 use crate::view::line;
 
-/// The connections that the pages share.
-pub(crate) const CONNECTIONS: u32 = 4;
+/// Returns the sessions that the pages share.
+pub(super) fn sessions(serve: &Serve) -> Sessions {
+    Sessions {
+        connections: 4,
+        statement_timeout: Some(serve.statement_timeout).filter(|limit| !limit.is_zero()),
+    }
+}
 
 pub(super) async fn run<DB: ConsoleDatabase>(
     pool: Pool<DB>,
@@ -31,6 +37,7 @@ pub(super) async fn run<DB: ConsoleDatabase>(
         origin,
         outbox_table,
         no_outbox,
+        statement_timeout: _,
     } = serve;
     check(listen, allow_remote)?;
     let operators = Operators::read(&operators)?;

@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 
 use crate::program::idem;
 use crate::story::{ORDER, unknown};
-use crate::subject::Subject;
+use crate::subject::{MariaDb, Postgres, Subject};
 
 /// Draws a token, and adds its line to the file.
 async fn operator<S: Subject>(subject: &S, file: &Path, args: &[&str]) -> String {
@@ -40,7 +40,8 @@ fn file(folder: &TempDir, text: &str) -> PathBuf {
 async fn serve<S: Subject>(subject: &S, file: &Path) -> (Child, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_idem"));
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--operators"])
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(["--statement-timeout", "1s", "--operators"])
         .arg(file)
         .env("DATABASE_URL", subject.url())
         .stdin(Stdio::null())
@@ -170,4 +171,50 @@ pub(crate) async fn who_sees_payloads_is_written_to_the_log<S: Subject>() {
         assert!(log.contains(part), "{part}: {log}");
     }
     assert!(!log.contains(ORDER[1]), "{log}");
+}
+
+/// Asks for a page whose table another session has locked, and waits until the server has ended what waits for it.
+async fn ends_at_the_server<S: Subject>(subject: &S, waiting: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file(&folder, "");
+    let ada = operator(subject, &path, &["ada"]).await;
+    let (mut program, address) = serve(subject, &path).await;
+    let waits = async |some: bool| {
+        while (subject.number(waiting).await > 0) != some {
+            tokio::task::yield_now().await;
+        }
+    };
+    let watched = async {
+        in_time("a statement that waits", waits(true)).await;
+        in_time("its end at the server", waits(false)).await;
+    };
+    let page = request(&address, "GET /unknown", Some(("ada", &ada)));
+    let (answer, ()) = tokio::join!(page, watched);
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    program.kill().await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_page_that_a_lock_holds_up_ends_at_the_server_on_postgres() {
+    let subject = Postgres::fresh().await;
+    let mut other = subject.pool().begin().await.expect("a transaction");
+    let lock = sqlx::raw_sql("LOCK TABLE idem_record IN ACCESS EXCLUSIVE MODE");
+    lock.execute(&mut *other).await.expect("locked");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND application_name = 'idem' AND wait_event_type = 'Lock'";
+    ends_at_the_server(&subject, waiting).await;
+    other.rollback().await.expect("unlocked");
+}
+
+#[tokio::test]
+async fn a_page_that_a_lock_holds_up_ends_at_the_server_on_mariadb() {
+    let subject = MariaDb::fresh().await;
+    let mut other = subject.pool().acquire().await.expect("a connection");
+    let lock = sqlx::raw_sql("LOCK TABLES idem_record WRITE");
+    lock.execute(&mut *other).await.expect("locked");
+    let waiting = "SELECT count(*) FROM information_schema.processlist \
+                   WHERE db = database() AND state LIKE 'Waiting for table%'";
+    ends_at_the_server(&subject, waiting).await;
+    let unlock = sqlx::raw_sql("UNLOCK TABLES");
+    unlock.execute(&mut *other).await.expect("unlocked");
 }

@@ -1,5 +1,7 @@
 //! The database of the URL.
 
+mod timeouts;
+
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{Connection, MySql, MySqlPool, PgPool, Postgres, Sqlite, SqlitePool};
+use sqlx::{Connection, MySql, MySqlPool, PgPool, Sqlite, SqlitePool};
 use tokio::time::timeout;
 
 use crate::args::{Database, Shared};
@@ -39,8 +41,24 @@ pub(crate) fn kind(shared: &Shared) -> Result<Database, Fault> {
     }
 }
 
+/// The sessions of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sessions {
+    pub(crate) connections: u32,
+    /// How long a statement may run or wait at the server; `None` for the account's own limits.
+    pub(crate) statement_timeout: Option<Duration>,
+}
+
+impl Sessions {
+    /// The session of a command.
+    pub(crate) const ONE: Self = Self {
+        connections: 1,
+        statement_timeout: None,
+    };
+}
+
 /// Connects to the database. The URL is never printed: it may hold a password.
-pub(crate) async fn connect(shared: &Shared, connections: u32) -> Result<Connected, Fault> {
+pub(crate) async fn connect(shared: &Shared, sessions: Sessions) -> Result<Connected, Fault> {
     let kind = kind(shared)?;
     let url = shared.url.as_deref().unwrap_or_default();
     let wrong = |_| Fault::usage("the URL cannot be read").mend(FORMS);
@@ -48,13 +66,15 @@ pub(crate) async fn connect(shared: &Shared, connections: u32) -> Result<Connect
         Database::Postgres => {
             let options = PgConnectOptions::from_str(url).map_err(wrong)?;
             let options = options.application_name("idem");
-            reach::<Postgres>(&options).await?;
-            Connected::Postgres(of(PgPoolOptions::new(), connections).connect_lazy_with(options))
+            let options = timeouts::postgres(options, sessions.statement_timeout).await?;
+            Connected::Postgres(of(PgPoolOptions::new(), sessions).connect_lazy_with(options))
         }
         Database::Mysql => {
             let options = MySqlConnectOptions::from_str(url).map_err(wrong)?;
             reach::<MySql>(&options).await?;
-            Connected::Mysql(of(MySqlPoolOptions::new(), connections).connect_lazy_with(options))
+            let pool = of(MySqlPoolOptions::new(), sessions);
+            let pool = timeouts::mysql(pool, sessions.statement_timeout);
+            Connected::Mysql(pool.connect_lazy_with(options))
         }
         Database::Sqlite => {
             let options = SqliteConnectOptions::from_str(url).map_err(wrong)?;
@@ -63,7 +83,7 @@ pub(crate) async fn connect(shared: &Shared, connections: u32) -> Result<Connect
                     .mend("name an existing file: sqlite:///path/to/file"));
             }
             reach::<Sqlite>(&options).await?;
-            Connected::Sqlite(of(SqlitePoolOptions::new(), connections).connect_lazy_with(options))
+            Connected::Sqlite(of(SqlitePoolOptions::new(), sessions).connect_lazy_with(options))
         }
     })
 }
@@ -72,20 +92,27 @@ pub(crate) async fn connect(shared: &Shared, connections: u32) -> Result<Connect
 async fn reach<DB: sqlx::Database>(
     options: &<DB::Connection as Connection>::Options,
 ) -> Result<(), Fault> {
+    try_to_reach::<DB>(options)
+        .await
+        .map_err(|error| unreached(&error))
+}
+
+async fn try_to_reach<DB: sqlx::Database>(
+    options: &<DB::Connection as Connection>::Options,
+) -> Result<(), sqlx::Error> {
     match timeout(PATIENCE, DB::Connection::connect_with(options)).await {
         // If it cannot be closed, the server closes it.
-        Ok(Ok(conn)) => {
-            let _ = conn.close().await;
+        Ok(connected) => {
+            let _ = connected?.close().await;
             Ok(())
         }
-        Ok(Err(error)) => Err(unreached(&error)),
-        Err(_) => Err(unreached(&sqlx::Error::PoolTimedOut)),
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
     }
 }
 
-fn of<DB: sqlx::Database>(options: PoolOptions<DB>, connections: u32) -> PoolOptions<DB> {
+fn of<DB: sqlx::Database>(options: PoolOptions<DB>, sessions: Sessions) -> PoolOptions<DB> {
     options
-        .max_connections(connections)
+        .max_connections(sessions.connections)
         .acquire_timeout(PATIENCE)
 }
 
