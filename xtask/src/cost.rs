@@ -43,10 +43,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Returns the commands that measure and compare: without metrics, and then with them, which is compared with the
-/// first. They print the figures even if all are within bounds.
-pub(crate) fn commands() -> [Command; 2] {
-    [None, Some("metrics")].map(|features| {
+/// Returns the commands that measure and compare: without features, then with metrics, which is compared with the
+/// first, and with a handler that encrypts. They print the figures even if all are within bounds.
+pub(crate) fn commands() -> [Command; 3] {
+    [None, Some("metrics"), Some("encrypt")].map(|features| {
         let mut command = cargo();
         command.args(["test", "--release", "--package", MEMBER]);
         command.args(features.map(|features| format!("--features={features}")));
