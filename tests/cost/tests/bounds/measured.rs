@@ -27,7 +27,7 @@ pub(crate) fn table() -> Table {
         .arg(cluster.url("postgres"))
         // A variable of libpq would have an effect, too.
         .env_clear()
-        .envs(std::env::vars_os().filter(|(name, _)| name == "PATH"))
+        .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "IDEM_COST_RESULT"))
         .stderr(Stdio::inherit())
         .output()
         .expect("valgrind can be run: `cargo xtask cost` installs it");
