@@ -43,8 +43,8 @@ impl AsAnswer for NotifyError {
     fn as_answer(&self) -> Answer {
         match self {
             Self::Message(error) => error.as_answer(),
-            // If it leaves no doubt, the next delivery tries again. If it does, the next one is answered that the
-            // outcome is unknown, and the message is parked.
+            // The next delivery is answered that the outcome is unknown, and the message is parked.
+            Self::Notifier(error) if error.leaves_doubt() => Answer::in_doubt(self),
             Self::Notifier(_) => Answer::failed(self),
             Self::Database(error) => error.as_answer(),
             Self::Idempotency(error) => error.as_answer(),

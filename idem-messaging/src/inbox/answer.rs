@@ -56,6 +56,13 @@ pub enum Answer {
         /// What happened.
         detail: String,
     },
+    /// This attempt's effect may have happened, and the attempt has said so to the library
+    /// ([`Attempt::outcome_unknown`](idem_runtime::Attempt::outcome_unknown)). It uses up no attempt: the next delivery is
+    /// answered by the record, and parked.
+    InDoubt {
+        /// The text of its error.
+        detail: String,
+    },
     /// An earlier attempt's outcome is unknown, and waits for reconciliation.
     OutcomeUnknown {
         /// The attempt; its record carries it.
@@ -97,6 +104,13 @@ impl Answer {
     pub fn retry(after: Duration, error: &(impl Display + ?Sized)) -> Self {
         let detail = error.to_string();
         Self::Retry { after, detail }
+    }
+
+    /// The handler does not know whether its effect happened: for the error that it returns after
+    /// [`Attempt::outcome_unknown`](idem_runtime::Attempt::outcome_unknown).
+    pub fn in_doubt(error: &(impl Display + ?Sized)) -> Self {
+        let detail = error.to_string();
+        Self::InDoubt { detail }
     }
 
     /// Nobody can be served now, by this error.

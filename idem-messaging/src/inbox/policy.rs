@@ -96,7 +96,7 @@ impl Policy {
     /// | permanent | dead letter, or ack by choice |
     /// | failed, retry | retry by backoff, or as asked; at the last attempt dead letter |
     /// | in flight | retry as the library says; no attempt used up |
-    /// | conflict | retry by the first step of the backoff; no attempt used up |
+    /// | conflict, in doubt | retry by the first step of the backoff; no attempt used up |
     /// | unavailable | pause; no attempt used up |
     /// | outcome unknown | park |
     /// | refused, mismatch, shared namespace, transaction ended | dead letter |
@@ -139,7 +139,7 @@ impl Policy {
                 after: *retry_after,
                 attempts,
             },
-            Answer::Conflict { .. } => Verdict::Retry {
+            Answer::Conflict { .. } | Answer::InDoubt { .. } => Verdict::Retry {
                 after: self.backoff.wait(0, jitter),
                 attempts,
             },

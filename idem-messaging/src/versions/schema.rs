@@ -1,4 +1,4 @@
-//! The table's migrations as text. The same text ships as files in `migrations/`, for `sqlx migrate`, refinery or Flyway.
+//! The table: its migrations as text, and its check. The same text ships as files in `migrations/`, for `sqlx migrate`, refinery or Flyway.
 
 use sqlx::Connection;
 
@@ -8,19 +8,43 @@ use super::store::VersionDatabase;
 /// Returns the migration for PostgreSQL 14 and later.
 #[cfg(feature = "postgres")]
 pub fn postgres() -> &'static str {
-    include_str!("../../migrations/postgres/0002_idem_version.sql")
+    <sqlx::Postgres as VersionDatabase>::MIGRATION
 }
 
 /// Returns the migration for MySQL 8.0.16 and later and MariaDB 10.6 and later.
 #[cfg(feature = "mysql")]
 pub fn mysql() -> &'static str {
-    include_str!("../../migrations/mysql/0002_idem_version.sql")
+    <sqlx::MySql as VersionDatabase>::MIGRATION
 }
 
 /// Returns the migration for SQLite 3.37 and later.
 #[cfg(feature = "sqlite")]
 pub fn sqlite() -> &'static str {
-    include_str!("../../migrations/sqlite/0002_idem_version.sql")
+    <sqlx::Sqlite as VersionDatabase>::MIGRATION
+}
+
+/// Creates the table, unless it exists. For tests and first steps; in production, run the migration.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # async fn example(pool: sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error>> {
+/// use idem_messaging::versions::schema;
+///
+/// let mut conn = pool.acquire().await?;
+/// schema::create_if_missing(&mut *conn).await?;
+/// schema::verify(&mut *conn).await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// [`VersionError::Database`] for an error of the database.
+pub async fn create_if_missing<C>(conn: &mut C) -> Result<(), VersionError>
+where
+    C: Connection<Database: VersionDatabase>,
+{
+    let migration = C::Database::MIGRATION;
+    let migration = migration.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ");
+    Ok(C::Database::create(conn, migration).await?)
 }
 
 /// Checks that the table keeps one version of an entity of a projection. Call it at start-up: a guard on an unfit table lets

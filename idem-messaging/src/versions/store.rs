@@ -6,6 +6,17 @@ use super::entry::VersionEntry;
 
 /// A database that can hold the table: PostgreSQL, MySQL and MariaDB, SQLite.
 pub trait VersionDatabase: Database {
+    /// The table's migration.
+    #[doc(hidden)]
+    const MIGRATION: &'static str;
+
+    /// Creates the table by a migration that does nothing if there is one.
+    #[doc(hidden)]
+    fn create(
+        conn: &mut Self::Connection,
+        migration: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// Returns in words what makes the table unfit.
     #[doc(hidden)]
     fn verify(

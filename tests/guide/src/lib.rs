@@ -26,6 +26,8 @@ mod pages {
     struct Messages;
     #[doc = include_str!("../../../docs/guide/other-stacks.md")]
     struct OtherStacks;
+    #[doc = include_str!("../../../docs/guide/testing.md")]
+    struct Testing;
     #[doc = include_str!("../../../docs/guide/webhooks.md")]
     struct Webhooks;
 }

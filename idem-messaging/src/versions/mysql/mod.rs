@@ -2,13 +2,20 @@
 
 mod sql;
 
-use sqlx::MySql;
 use sqlx::mysql::{MySqlConnection, MySqlQueryResult, MySqlTransaction};
+use sqlx::{AssertSqlSafe, Executor as _, MySql};
 
 use super::entry::VersionEntry;
 use super::store::{VersionDatabase, VersionTransaction};
 
 impl VersionDatabase for MySql {
+    const MIGRATION: &'static str = include_str!("../../../migrations/mysql/0002_idem_version.sql");
+
+    async fn create(conn: &mut MySqlConnection, migration: String) -> Result<(), sqlx::Error> {
+        let created = sqlx::raw_sql(AssertSqlSafe(migration));
+        conn.execute(created).await.map(drop)
+    }
+
     async fn verify(conn: &mut MySqlConnection) -> Result<Vec<String>, sqlx::Error> {
         sqlx::query_scalar(sql::UNFIT).fetch_all(conn).await
     }

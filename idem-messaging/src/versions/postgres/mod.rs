@@ -2,13 +2,24 @@
 
 mod sql;
 
-use sqlx::Postgres;
 use sqlx::postgres::{PgConnection, PgTransaction};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres};
 
 use super::entry::VersionEntry;
 use super::store::{VersionDatabase, VersionTransaction};
 
 impl VersionDatabase for Postgres {
+    const MIGRATION: &'static str =
+        include_str!("../../../migrations/postgres/0002_idem_version.sql");
+
+    async fn create(conn: &mut PgConnection, migration: String) -> Result<(), sqlx::Error> {
+        let mut tx = conn.begin().await?;
+        // Two that create at once would meet in the catalogue.
+        tx.execute(sql::CREATE_LOCK).await?;
+        tx.execute(sqlx::raw_sql(AssertSqlSafe(migration))).await?;
+        tx.commit().await
+    }
+
     async fn verify(conn: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
         sqlx::query_scalar(sql::UNFIT).fetch_all(conn).await
     }

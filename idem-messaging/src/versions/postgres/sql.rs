@@ -3,6 +3,9 @@
 //! Under READ COMMITTED an UPDATE that met a row of another transaction waits for its COMMIT and computes from the row as it is then.
 //! Therefore `found` is the version that the decision was made from, and not one of an older snapshot.
 
+/// Lets one session at a time create the table.
+pub(super) const CREATE_LOCK: &str = "SELECT pg_advisory_xact_lock(3175804461190265218)";
+
 pub(super) const INSERT_OR_ADVANCE: &str = "\
 INSERT INTO idem_version AS own (projection, entity, version, found) VALUES ($1, $2, $3, $4) \
 ON CONFLICT (projection, entity) DO UPDATE SET found = own.version, \

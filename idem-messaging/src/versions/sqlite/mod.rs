@@ -2,13 +2,21 @@
 
 mod sql;
 
-use sqlx::Sqlite;
 use sqlx::sqlite::{SqliteConnection, SqliteTransaction};
+use sqlx::{AssertSqlSafe, Executor as _, Sqlite};
 
 use super::entry::VersionEntry;
 use super::store::{VersionDatabase, VersionTransaction};
 
 impl VersionDatabase for Sqlite {
+    const MIGRATION: &'static str =
+        include_str!("../../../migrations/sqlite/0002_idem_version.sql");
+
+    async fn create(conn: &mut SqliteConnection, migration: String) -> Result<(), sqlx::Error> {
+        let created = sqlx::raw_sql(AssertSqlSafe(migration));
+        conn.execute(created).await.map(drop)
+    }
+
     async fn verify(conn: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
         sqlx::query_scalar(sql::UNFIT).fetch_all(conn).await
     }

@@ -88,6 +88,16 @@ fn an_unknown_outcome_is_parked_under_its_own_reason() {
 }
 
 #[test]
+fn an_effect_in_doubt_uses_up_no_attempt() {
+    let in_doubt = Answer::in_doubt("the mail service gave no answer");
+    match verdict_of(&in_doubt, LAST) {
+        // The next delivery is parked by the record.
+        Verdict::Retry { attempts, .. } => assert_eq!(attempts, LAST),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_body_that_ended_its_transaction_is_never_run_again() {
     match verdict_of(&Error::TransactionEnded.as_answer(), 0) {
         Verdict::DeadLetter { reason, .. } => {

@@ -56,6 +56,7 @@ stamp! {
     }
     schema::{
         the_migration_is_fit_and_a_table_that_lets_a_version_through_twice_is_not,
+        a_missing_table_is_created_and_one_that_is_there_stays,
     }
     input::{
         bad_input_is_refused_with_field_and_limit_and_writes_nothing,
