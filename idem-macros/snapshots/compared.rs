@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", key = &r#type, skip(c))]
-// 499 tokens
+// 553 tokens
 async fn create(
     db: impl ::idem_runtime::handler::Begin<'_, Tx<'_>>,
     Path((a, b)): Path<(Id, Id)>,
@@ -12,7 +12,10 @@ async fn create(
     _: u8,
 ) -> Result<::idem_runtime::Replayable<()>, E> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create", "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(86400u64)), key : Request,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "1d12h", operation = "payment.create", key = natural(tenant, cmd.order), scope = tenant, skip(_clock), on_conflict = "wait", failures = "record", record_request, result_limit = "64KiB", expiry = "strict", table = "app.idempotency", crate = crate::renamed)]
-// 567 tokens
+// 652 tokens
 async fn create(
     tx: impl crate::renamed::handler::Begin<'_, PgTransaction<'_>>,
     tenant: Tenant,
@@ -8,7 +8,12 @@ async fn create(
     _trace: u8,
 ) -> anyhow::Result<crate::renamed::Replayable<Payment>> {
     crate::renamed::__private::register! {
-        [crate ::renamed::__private] "payments", "payment.create", "create"
+        [crate ::renamed::__private] namespace : "payments", operation : crate
+        ::renamed::__private::Some("payment.create"), function : "create", policy : crate
+        ::renamed::__private::Operation::new("payments", "payment.create")
+        .retention(crate ::renamed::__private::seconds(129600u64)).wait(crate
+        ::renamed::__private::seconds(2u64)).record_request().result_limit(65536)
+        .record_failures().strict_expiry(), key : Request,
     }
     let contract = crate::renamed::__private::contract(
             crate::renamed::__private::writes::<_>(),

@@ -1,12 +1,15 @@
 // #[idempotent(namespace = "payments", operation = "payment.create", signature = "keep", fingerprint = (self, 1))]
-// 462 tokens
+// 516 tokens
 async fn create(
     &self,
     tx: &mut PgTransaction<'_>,
     key: &IdempotencyKey,
 ) -> Result<Payment, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "payment.create", "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("payment.create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "payment.create")
+        .retention(::idem_runtime::__private::seconds(86400u64)), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", operation = "mail.send", skip(self), lease = "5m", on_lapse = "retry", failures = "record")]
-// 414 tokens
+// 498 tokens
 /// Sends.
 /**
 
@@ -11,7 +11,12 @@ pub async fn send(
     mail: Mail,
 ) -> Result<::idem_runtime::Replayable<Receipt>, MailError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "mail", "mail.send", "send"
+        [::idem_runtime::__private] namespace : "mail", operation :
+        ::idem_runtime::__private::Some("mail.send"), function : "send", policy :
+        ::idem_runtime::__private::Operation::new("mail", "mail.send")
+        .retention(::idem_runtime::__private::seconds(86400u64))
+        .lease(::idem_runtime::__private::seconds(300u64),
+        ::idem_runtime::__private::OnLapse::Retry).record_failures(), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),

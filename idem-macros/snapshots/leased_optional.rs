@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "mail", lease = "90s")]
-// 382 tokens
+// 463 tokens
 async fn send(
     db: impl ::idem_runtime::handler::LeaseSource,
     _key: Option<&IdempotencyKey>,
@@ -7,7 +7,12 @@ async fn send(
     mut to: String,
 ) -> <ApiResult<()> as ::idem_runtime::handler::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "mail", "send", "send"
+        [::idem_runtime::__private] namespace : "mail", operation :
+        ::idem_runtime::__private::Some("send"), function : "send", policy :
+        ::idem_runtime::__private::Operation::new("mail", "send")
+        .retention(::idem_runtime::__private::seconds(86400u64))
+        .lease(::idem_runtime::__private::seconds(90u64),
+        ::idem_runtime::__private::OnLapse::Unknown), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

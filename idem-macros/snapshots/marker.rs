@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", marker = CreatePayment)]
-// 568 tokens
+// 608 tokens
 #[cfg(unix)]
 ///Describes the operation of the handler `create_payment`.
 #[allow(dead_code)]
@@ -25,7 +25,10 @@ pub(crate) async fn create_payment(
     key: &IdempotencyKey,
 ) -> Result<::idem_runtime::Replayable<()>, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create_payment"), function : "create_payment",
+        policy : < CreatePayment as ::idem_runtime::__private::DescribeOperation >
+        ::OPERATION, key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

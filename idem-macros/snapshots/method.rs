@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", operation = format!("create-{N}"), fingerprint = (self.id, amount, to))]
-// 506 tokens
+// 558 tokens
 #[inline]
 #[allow(unused)]
 pub(crate) async fn create<'a, DB: Backend, const N: usize>(
@@ -12,7 +12,10 @@ where
     DB: Sized,
 {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", _, "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::None, function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(86400u64)), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

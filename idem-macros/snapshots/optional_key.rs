@@ -1,12 +1,16 @@
 // #[idempotent(namespace = "payments", key_required = false, fingerprint = off)]
-// 430 tokens
+// 490 tokens
 async fn create(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: Option<IdempotencyKey>,
     cmd: Create,
 ) -> <ApiResult<Payment> as ::idem_runtime::handler::HandlerResult>::Replayed {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create", "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(86400u64)).optional_key()
+        .without_fingerprint(), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d")]
-// 449 tokens
+// 503 tokens
 /// Pays.
 /**
 
@@ -10,7 +10,10 @@ pub async fn create_payment(
     cmd: &CreatePayment,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create_payment", "create_payment"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create_payment"), function : "create_payment",
+        policy : ::idem_runtime::__private::Operation::new("payments", "create_payment")
+        .retention(::idem_runtime::__private::seconds(604800u64)), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

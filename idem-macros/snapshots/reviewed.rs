@@ -1,12 +1,15 @@
 // #[idempotent(namespace = "payments", authorize = may_see, on_replay = desk::refresh)]
-// 689 tokens
+// 743 tokens
 async fn create(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
     cmd: Create,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create", "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(86400u64)), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

@@ -1,12 +1,17 @@
 // #[idempotent(namespace = "mail", lease = "5m", authorize = may_see)]
-// 469 tokens
+// 550 tokens
 async fn send(
     attempt: impl ::idem_runtime::handler::LeaseSource,
     key: &IdempotencyKey,
     mail: Mail,
 ) -> Result<::idem_runtime::Replayable<u64>, MailError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "mail", "send", "send"
+        [::idem_runtime::__private] namespace : "mail", operation :
+        ::idem_runtime::__private::Some("send"), function : "send", policy :
+        ::idem_runtime::__private::Operation::new("mail", "send")
+        .retention(::idem_runtime::__private::seconds(86400u64))
+        .lease(::idem_runtime::__private::seconds(300u64),
+        ::idem_runtime::__private::OnLapse::Unknown), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
         ::idem_runtime::__private::writes::<_>(),

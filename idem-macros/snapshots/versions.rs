@@ -1,11 +1,14 @@
 // #[idempotent(namespace = "payments", result_version = 3, upcast(from_first, v2::upcast), write_version = 1, downcast = to_first)]
-// 593 tokens
+// 647 tokens
 async fn create(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create", "create"
+        [::idem_runtime::__private] namespace : "payments", operation :
+        ::idem_runtime::__private::Some("create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(86400u64)), key : Parameter,
     }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),

@@ -55,7 +55,7 @@ use crate::model::Model;
 #[doc = include_str!("codes.md")]
 #[proc_macro_attribute]
 pub fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand(arguments.into(), &item.into(), cfg!(feature = "lock")).into()
+    expand(arguments.into(), &item.into(), cfg!(feature = "schemas")).into()
 }
 
 /// Implements `Failure` for an error enum. It says which variants are permanent, and how a handler
@@ -101,11 +101,12 @@ pub fn derive_failure(item: TokenStream) -> TokenStream {
     failure::derive(item.into()).into()
 }
 
-/// Runs the attribute on tokens, without a compiler around it. `locks` is set if handlers register what they compare.
-fn expand(arguments: TokenStream2, tokens: &TokenStream2, locks: bool) -> TokenStream2 {
+/// Runs the attribute on tokens, without a compiler around it. `describes` is set if handlers
+/// register the types of their requests and results.
+fn expand(arguments: TokenStream2, tokens: &TokenStream2, describes: bool) -> TokenStream2 {
     let mut faults = Faults::default();
     let mut options = args::parse(arguments, &mut faults);
-    options.locks = locks;
+    options.describes = describes;
     let item = match item::parse(tokens) {
         Ok(item) => item,
         Err(error) => return alone(error, tokens),

@@ -128,8 +128,8 @@ pub(crate) struct Options {
     /// Whether an argument could not be assigned to an option. A missing option may then be that
     /// argument.
     pub(crate) unsure: bool,
-    /// Whether the handler registers what it compares (feature `lock`).
-    pub(crate) locks: bool,
+    /// Whether the handler registers the types of its request and result (feature `schemas`).
+    pub(crate) describes: bool,
 }
 
 /// Reads the arguments. Faults go to `faults`; the arguments after a faulty one are still read.

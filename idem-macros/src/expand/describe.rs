@@ -1,4 +1,4 @@
-//! Generates the description of a handler: its constant, its registration, its marker.
+//! Generates the description of a handler: its constant, its marker.
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -20,8 +20,30 @@ pub(super) fn constant(item: &Item, options: &Options, p: &TokenStream) -> Token
     quote_spanned!(mixed=> const { #operation })
 }
 
-/// Generates `Operation::new(..)` and the calls that set its options.
+/// Generates the operation with all its options.
 fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let mut operation = with_policy(item, options, p);
+    if let Some(table) = &options.table.value {
+        operation.extend(quote_spanned!(mixed=> .table(#table)));
+    }
+    if let Some(codec) = &options.codec.value {
+        operation.extend(quote_spanned!(mixed=> .codec(&#codec)));
+    }
+    operation
+}
+
+/// Generates an operation of the same policy, as an item inside the handler can name it.
+pub(super) fn policy(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    if let Some(marker) = &options.marker.value {
+        return quote_spanned!(mixed=> <#marker as #p::DescribeOperation>::OPERATION);
+    }
+    with_policy(item, options, p)
+}
+
+/// Generates `Operation::new(..)` and the calls that set its policy.
+fn with_policy(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let namespace = &options.namespace.value;
     let name = match &options.operation.value {
@@ -62,12 +84,6 @@ fn operation(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
     if let Some(Fingerprint::Off) = options.fingerprint.value {
         operation.extend(quote_spanned!(mixed=> .without_fingerprint()));
     }
-    if let Some(table) = &options.table.value {
-        operation.extend(quote_spanned!(mixed=> .table(#table)));
-    }
-    if let Some(codec) = &options.codec.value {
-        operation.extend(quote_spanned!(mixed=> .codec(&#codec)));
-    }
     operation
 }
 
@@ -104,22 +120,6 @@ fn type_of(options: &Options, p: &TokenStream) -> TokenStream {
         quote_spanned!(mixed=> Operation)
     };
     quote_spanned!(mixed=> #p::#operation<#p::#failures>)
-}
-
-/// Generates the handler's registration: everything about it that is known without a call.
-///
-/// It stands in the body, so that methods are registered too, and it comes first, because items
-/// precede statements.
-pub(super) fn registration(item: &Item, options: &Options, p: &TokenStream) -> TokenStream {
-    let mixed = Span::mixed_site();
-    let namespace = &options.namespace.value;
-    let function = function(item);
-    let name = match &options.operation.value {
-        Some(Operation::Literal(name)) => name.to_token_stream(),
-        Some(Operation::Computed(_)) => quote_spanned!(mixed=> _),
-        None => function.to_token_stream(),
-    };
-    quote_spanned!(mixed=> #p::register! { [#p] #namespace, #name, #function })
 }
 
 /// Generates the type that `marker` names. It describes the operation and has the handler's

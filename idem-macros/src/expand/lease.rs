@@ -7,7 +7,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Pat, Type};
 
-use super::{allowance, anchor, binding, contract, describe, lock, request, review, user_block};
+use super::{
+    allowance, anchor, binding, contract, describe, registration, request, review, user_block,
+};
 use crate::args::Options;
 use crate::item::Item;
 use crate::model::{Model, Param, cfgs};
@@ -25,8 +27,7 @@ pub(super) fn body(
     let mixed = Span::mixed_site();
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
-    let registration = describe::registration(item, options, &p);
-    let lock = lock::entry(item, model, options, plan, &p);
+    let registration = registration::registration(item, model, options, plan, &p);
     let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
@@ -68,7 +69,6 @@ pub(super) fn body(
     let user = user_block(item);
     quote_spanned! {mixed=>
         #registration
-        #lock
         let contract = #contract;
         let mut request = #p::LeasedRequest::new(#operation);
         #request

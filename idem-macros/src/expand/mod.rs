@@ -5,7 +5,7 @@
 
 pub(crate) mod describe;
 mod lease;
-mod lock;
+mod registration;
 mod review;
 pub(crate) mod versions;
 
@@ -64,8 +64,7 @@ fn body(
     let mixed = Span::mixed_site();
     let runtime = options.runtime();
     let p = quote_spanned!(mixed=> #runtime::__private);
-    let registration = describe::registration(item, options, &p);
-    let lock = lock::entry(item, model, options, plan, &p);
+    let registration = registration::registration(item, model, options, plan, &p);
     let operation = describe::constant(item, options, &p);
     let contract = contract(model, options, plan, &p);
     let request = request(options, plan, &p);
@@ -116,7 +115,6 @@ fn body(
     quote_spanned! {mixed=>
         #registration
         #(#pools)*
-        #lock
         let contract = #contract;
         let mut request = #p::Request::new(#operation);
         #request

@@ -15,7 +15,7 @@ use syn::{Attribute, Expr, Ident, Type};
 use crate::args::Options;
 use crate::diagnostic::{Code, Faults};
 use crate::item::Item;
-use crate::model::{Model, cfgs, same};
+use crate::model::{Model, Param, cfgs, same};
 use crate::nearest;
 use crate::types;
 
@@ -30,6 +30,8 @@ pub(crate) struct Plan<'i> {
     pub(crate) key: KeyValue<'i>,
     /// The values that a retry must repeat; empty with `fingerprint = ..`.
     pub(crate) compared: Vec<Compared<'i>>,
+    /// The values that make the request: those, and what of the key is in it.
+    pub(crate) requested: Vec<Compared<'i>>,
     pub(crate) pools: Vec<Pool<'i>>,
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn plan<'i>(
         result: model.output.result()?,
         key: key?,
         compared,
+        requested: requested(model, options),
         pools,
     })
 }
@@ -117,18 +120,31 @@ fn compared<'i>(
             .chain(leaves.iter().copied())
             .any(|left| same(left, name))
     };
-    model
-        .rest
-        .iter()
-        .flat_map(|param| {
-            param.names.iter().map(|name| Compared {
-                name,
-                ty: &param.typed.ty,
-                cfgs: cfgs(&param.typed.attrs),
-            })
-        })
+    bound(&model.rest)
         .filter(|compared| !skipped(compared.name))
         .collect()
+}
+
+/// Returns the names that parameters bind, without keys and the skipped names.
+fn requested<'i>(model: &'i Model<'i>, options: &Options) -> Vec<Compared<'i>> {
+    let skip = options.skip.value.as_deref().unwrap_or_default();
+    let typed = model.rest.iter().filter(|param| param.key.is_none());
+    bound(typed)
+        .filter(|requested| !skip.iter().any(|skipped| same(skipped, requested.name)))
+        .collect()
+}
+
+/// Returns the names that these parameters bind.
+fn bound<'i>(
+    params: impl IntoIterator<Item = &'i Param<'i>>,
+) -> impl Iterator<Item = Compared<'i>> {
+    params.into_iter().flat_map(|param| {
+        param.names.iter().map(|name| Compared {
+            name,
+            ty: &param.typed.ty,
+            cfgs: cfgs(&param.typed.attrs),
+        })
+    })
 }
 
 /// Returns whether a name in `skip` is the receiver's or that of a type or const parameter.

@@ -20,12 +20,12 @@ pub use crate::calls::kit::request::Request;
 pub use crate::calls::kit::review::{
     Denial, Entered, RecordedAt, Review, apart, approved, denied, is_replay, recorded, together,
 };
-#[cfg(feature = "lock")]
-pub use crate::edges::lock::entry::{LockedHandler, LockedParameter, LockedRequest, lock};
-#[cfg(feature = "lock")]
-pub use crate::edges::lock::shape::{OpaqueShape, Shape};
+#[cfg(feature = "schemars")]
+pub use crate::edges::registry::Parameter;
+#[cfg(feature = "schemars")]
+pub use crate::edges::registry::types::{ComparedRequest, HandlerTypes, OpaqueShape, Shape};
 #[cfg(feature = "registry")]
-pub use crate::edges::registry::Handler;
+pub use crate::edges::registry::{Handler, KeySource};
 pub use crate::values::failure::StoredFailure;
 pub use crate::values::operation::{DescribeOperation, LeasedOperation, Operation};
 pub use crate::values::payload::failure::{
@@ -87,24 +87,25 @@ pub fn receiver<T: ?Sized>(receiver: &T) -> &T {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __register {
-    ([$($p:tt)*] $namespace:literal, _, $function:literal) => {
+    (
+        [$($p:tt)*]
+        namespace: $namespace:expr,
+        operation: $operation:expr,
+        function: $function:expr,
+        policy: $policy:expr,
+        key: $key:ident,
+        $(types: $types:expr,)?
+    ) => {
         $($p)*::submit! {
             $($p)*::Handler::new(
                 $namespace,
-                $($p)*::None,
+                $operation,
                 $function,
                 (::core::module_path!(), ::core::file!(), ::core::line!()),
+                *$policy.policy(),
+                $($p)*::KeySource::$key,
             )
-        }
-    };
-    ([$($p:tt)*] $namespace:literal, $operation:literal, $function:literal) => {
-        $($p)*::submit! {
-            $($p)*::Handler::new(
-                $namespace,
-                $($p)*::Some($operation),
-                $function,
-                (::core::module_path!(), ::core::file!(), ::core::line!()),
-            )
+            $(.typed($types))?
         }
     };
 }

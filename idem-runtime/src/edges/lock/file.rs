@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::Map;
 use toml::Value;
 
-use super::entry::{LockedHandler, LockedRequest};
 use super::shape::{Collector, OPAQUE, Parts};
+use crate::edges::registry::Handler;
+use crate::edges::registry::types::{ComparedRequest, HandlerTypes};
 
 /// The name of an operation in its namespace. The name of one that each call determines is that of its function, in
 /// angle brackets.
@@ -35,55 +36,54 @@ pub(super) struct Locked {
 }
 
 /// Describes the handlers of this program.
-pub(super) fn of_program(entries: impl Iterator<Item = &'static LockedHandler>) -> Operations {
-    entries
-        .map(|entry| {
-            let (module, file, line) = entry.source;
-            let name = match entry.operation {
+pub(super) fn of_program(handlers: impl Iterator<Item = &'static Handler>) -> Operations {
+    handlers
+        .filter_map(|handler| Some((handler, handler.types()?)))
+        .map(|(handler, types)| {
+            let name = match handler.operation() {
                 Some(name) => name.to_owned(),
-                None => format!("<{module}::{}>", entry.function),
+                None => format!("<{}::{}>", handler.module(), handler.function()),
             };
-            let (compared, fingerprint) = match entry.compared {
-                LockedRequest::Parameters(_) => (compared(entry), None),
-                LockedRequest::Expression(text) => (Parts::new(), Some(text.to_owned())),
-                LockedRequest::Nothing => (Parts::new(), Some("off".to_owned())),
+            let (compared, fingerprint) = match types.compared {
+                ComparedRequest::Parameters => (compared(types), None),
+                ComparedRequest::Expression(text) => (Parts::new(), Some(text.to_owned())),
+                ComparedRequest::Nothing => (Parts::new(), Some("off".to_owned())),
             };
-            let [result_version, oldest_version, write_version] = entry.versions;
+            let [result_version, oldest_version, write_version] = types.versions;
             let locked = Locked {
                 compared,
                 fingerprint,
                 result_version,
                 oldest_version,
                 write_version,
-                retention: entry.retention,
-                source: Some(format!("{file}:{line}")),
+                retention: handler.policy().retention.as_secs(),
+                source: Some(format!("{}:{}", handler.file(), handler.line())),
             };
-            ((entry.namespace.to_owned(), name), locked)
+            ((handler.namespace().to_owned(), name), locked)
         })
         .collect()
 }
 
-/// Returns the parts of the parameters of one handler.
-fn compared(entry: &LockedHandler) -> Parts {
-    let LockedRequest::Parameters(parameters) = entry.compared else {
-        return Parts::new();
-    };
+/// Returns the parts of the compared parameters of one handler.
+fn compared(types: &HandlerTypes) -> Parts {
     // As it is serialized: that is what is compared.
     let mut schemas = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
-    let roots: Vec<_> = parameters
+    let roots: Vec<_> = types
+        .parameters
         .iter()
-        .map(|parameter| (parameter, (parameter.schema)(&mut schemas)))
+        .filter(|parameter| parameter.is_compared())
+        .map(|parameter| (parameter, parameter.schema(&mut schemas)))
         .collect();
     let definitions: Map<_, _> = schemas.take_definitions(true);
     let mut collector = Collector::new(&definitions);
     for (parameter, schema) in roots {
         if let Some(schema) = schema {
-            collector.add(parameter.name, &schema, false);
+            collector.add(parameter.name(), &schema, false);
         } else {
-            let opaque = format!("{OPAQUE}{}", parameter.written);
-            collector.parts.insert(parameter.name.to_owned(), opaque);
+            let opaque = format!("{OPAQUE}{}", parameter.written_type());
+            collector.parts.insert(parameter.name().to_owned(), opaque);
         }
     }
     collector.parts

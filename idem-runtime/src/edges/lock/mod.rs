@@ -29,11 +29,10 @@
 //! there. An [`Operation`](crate::Operation) that runs without the attribute is not in the file.
 
 mod compare;
-pub(super) mod entry;
 mod file;
 mod names;
 mod report;
-pub(super) mod shape;
+mod shape;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -69,7 +68,7 @@ pub fn compare(path: impl AsRef<Path>) -> Result<(), LockFault> {
     };
     registry::check().map_err(LockFault::Shared)?;
     let path = path.as_ref();
-    let program = file::of_program(inventory::iter::<entry::LockedHandler>());
+    let program = file::of_program(registry::handlers());
     if overwrites {
         let text = file::write(&program);
         return fs::write(path, text).map_err(|error| LockFault::Io(path.to_owned(), error));

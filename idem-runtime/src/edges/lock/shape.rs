@@ -1,39 +1,8 @@
 //! The shape of a compared value: a line for each part of it that JSON can hold.
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 
-use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
-
-/// A type that may have a schema. Its method is the inherent one if the type is `JsonSchema`, and otherwise that of
-/// [`OpaqueShape`].
-pub struct Shape<T: ?Sized>(PhantomData<T>);
-
-impl<T: ?Sized> Shape<T> {
-    /// Names the type.
-    #[expect(clippy::new_without_default, reason = "generated code alone calls it")]
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T: JsonSchema + ?Sized> Shape<T> {
-    /// Returns the type's schema.
-    pub fn schema(&self, schemas: &mut SchemaGenerator) -> Option<Value> {
-        Some(schemas.subschema_for::<T>().to_value())
-    }
-}
-
-/// See [`Shape`].
-pub trait OpaqueShape {
-    /// Returns `None`.
-    fn schema(&self, _: &mut SchemaGenerator) -> Option<Value> {
-        None
-    }
-}
-
-impl<T: ?Sized> OpaqueShape for Shape<T> {}
 
 /// The parts of what an operation compares, by path: `cmd.lines[].sku` is `string`.
 pub(super) type Parts = BTreeMap<String, String>;

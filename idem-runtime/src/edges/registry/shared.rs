@@ -100,7 +100,9 @@ pub(super) fn check(
 
 #[cfg(test)]
 mod tests {
+    use super::super::KeySource;
     use super::*;
+    use crate::values::policy::Policy;
 
     const fn handler(
         namespace: &'static str,
@@ -112,6 +114,8 @@ mod tests {
             operation,
             "create",
             ("app::orders", "src/orders.rs", line),
+            Policy::DEFAULT,
+            KeySource::Parameter,
         )
     }
 

@@ -1,5 +1,5 @@
 // #[idempotent(namespace = "payments", retention = "7d", result_version = 3, upcast = from_second, write_version = 2)]
-// 856 tokens
+// 931 tokens
 async fn create<'a, T>(
     tx: impl ::idem_runtime::handler::Begin<'_, PgTransaction<'_>>,
     key: &IdempotencyKey,
@@ -10,24 +10,25 @@ async fn create<'a, T>(
     memo: Option<&str>,
 ) -> Result<::idem_runtime::Replayable<Payment>, PaymentError> {
     ::idem_runtime::__private::register! {
-        [::idem_runtime::__private] "payments", "create", "create"
-    }
-    ::idem_runtime::__private::lock! {
         [::idem_runtime::__private] namespace : "payments", operation :
-        ::idem_runtime::__private::Some("create"), function : "create", retention :
-        604800u64, versions : [3, 2, 2], compared :
-        ::idem_runtime::__private::LockedRequest::Parameters(&
-        [::idem_runtime::__private::LockedParameter::new("cmd", "&'a Create<'a>", |
+        ::idem_runtime::__private::Some("create"), function : "create", policy :
+        ::idem_runtime::__private::Operation::new("payments", "create")
+        .retention(::idem_runtime::__private::seconds(604800u64)), key : Parameter, types
+        : ::idem_runtime::__private::HandlerTypes::new(&
+        [::idem_runtime::__private::Parameter::new("cmd", "&'a Create<'a>", true, |
         schemas | { #[allow(unused_imports)] use ::idem_runtime::__private::OpaqueShape
         as _; ::idem_runtime::__private::Shape:: < Create < '_ > > ::new()
-        .schema(schemas) }), ::idem_runtime::__private::LockedParameter::new("body",
-        "part of Json<Body>", | _ | ::idem_runtime::__private::None), #[cfg(unix)]
-        ::idem_runtime::__private::LockedParameter::new("of", "Vec<T>", | _ |
+        .schema(schemas) }), ::idem_runtime::__private::Parameter::new("body",
+        "part of Json<Body>", true, | _ | ::idem_runtime::__private::None), #[cfg(unix)]
+        ::idem_runtime::__private::Parameter::new("of", "Vec<T>", true, | _ |
         ::idem_runtime::__private::None),
-        ::idem_runtime::__private::LockedParameter::new("memo", "Option<&str>", | schemas
+        ::idem_runtime::__private::Parameter::new("memo", "Option<&str>", true, | schemas
         | { #[allow(unused_imports)] use ::idem_runtime::__private::OpaqueShape as _;
         ::idem_runtime::__private::Shape:: < Option < & str > > ::new().schema(schemas)
-        })]),
+        })], | schemas | { #[allow(unused_imports)] use
+        ::idem_runtime::__private::OpaqueShape as _; ::idem_runtime::__private::Shape:: <
+        Payment > ::new().schema(schemas) },
+        ::idem_runtime::__private::ComparedRequest::Parameters, [3, 2, 2],),
     }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),

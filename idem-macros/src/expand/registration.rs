@@ -1,28 +1,28 @@
-//! Generates the entry of a handler in the lock file: what it compares, and which versions it reads and writes.
+//! Generates the registration of a handler: everything about it that is known without a call.
 
 use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote_spanned};
-use syn::Type;
 use syn::ext::IdentExt as _;
+use syn::{Expr, Type};
 
-use super::{DEFAULT_RETENTION, describe};
+use super::describe;
 use crate::args::{Fingerprint, Operation, Options};
 use crate::item::Item;
-use crate::model::{Model, same, shown};
+use crate::model::{Model, Output, same, shown};
 use crate::types;
-use crate::validate::{Compared, Plan};
+use crate::validate::{Compared, KeyValue, Plan};
 
-/// Generates the entry; nothing without the feature `lock`.
-pub(super) fn entry(
+/// Generates the registration.
+///
+/// It stands in the body, so that methods are registered too, and it comes first, because items
+/// precede statements.
+pub(super) fn registration(
     item: &Item,
     model: &Model<'_>,
     options: &Options,
     plan: &Plan<'_>,
     p: &TokenStream,
-) -> Option<TokenStream> {
-    if !options.locks {
-        return None;
-    }
+) -> TokenStream {
     let mixed = Span::mixed_site();
     let namespace = &options.namespace.value;
     let function = describe::function(item);
@@ -31,7 +31,42 @@ pub(super) fn entry(
         Some(Operation::Computed(_)) => quote_spanned!(mixed=> #p::None),
         None => quote_spanned!(mixed=> #p::Some(#function)),
     };
-    let retention = options.retention.value.unwrap_or(DEFAULT_RETENTION);
+    let policy = describe::policy(item, options, p);
+    let key = key_source(model, plan);
+    let types = options.describes.then(|| types(model, options, plan, p));
+    quote_spanned! {mixed=>
+        #p::register! {
+            [#p]
+            namespace: #namespace,
+            operation: #name,
+            function: #function,
+            policy: #policy,
+            key: #key,
+            #types
+        }
+    }
+}
+
+/// Names where the key comes from: a parameter that a transport fills, or the request itself.
+fn key_source(model: &Model<'_>, plan: &Plan<'_>) -> Ident {
+    let is_key = |expr: &Expr| match expr {
+        Expr::Path(path) => path.path.get_ident().is_some_and(|name| {
+            let mut keys = model.rest.iter().filter(|param| param.key.is_some());
+            keys.any(|param| param.plain_name().is_some_and(|key| same(key, name)))
+        }),
+        _ => false,
+    };
+    let name = match &plan.key {
+        KeyValue::Parameter(_) => "Parameter",
+        KeyValue::Given(expr) if is_key(expr) => "Parameter",
+        KeyValue::Given(_) | KeyValue::Natural(_) => "Request",
+    };
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Generates the types of request and result, what of the request is compared, and the versions of the result.
+fn types(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
     let [version, oldest, written] = versions(options);
     let compared = match &options.fingerprint.value {
         Some(Fingerprint::Off) => quote_spanned!(mixed=> Nothing),
@@ -39,25 +74,26 @@ pub(super) fn entry(
             let text = tight(&expr.to_token_stream());
             quote_spanned!(mixed=> Expression(#text))
         }
-        None => {
-            let parameters = plan
-                .compared
-                .iter()
-                .map(|compared| parameter(compared, model, p));
-            quote_spanned!(mixed=> Parameters(&[#(#parameters),*]))
-        }
+        None => quote_spanned!(mixed=> Parameters),
     };
-    Some(quote_spanned! {mixed=>
-        #p::lock! {
-            [#p]
-            namespace: #namespace,
-            operation: #name,
-            function: #function,
-            retention: #retention,
-            versions: [#version, #oldest, #written],
-            compared: #p::LockedRequest::#compared,
-        }
-    })
+    let parameters = plan.requested.iter();
+    let parameters = parameters.map(|requested| parameter(requested, plan, model, p));
+    let result = match &model.output {
+        Output::Result { ok, .. } => named(ok, model),
+        _ => named(plan.result, model).map(|result| {
+            let runtime = options.runtime();
+            quote_spanned!(mixed=> <#result as #runtime::handler::HandlerResult>::Ok)
+        }),
+    };
+    let result = schema(result, p);
+    quote_spanned! {mixed=>
+        types: #p::HandlerTypes::new(
+            &[#(#parameters),*],
+            #result,
+            #p::ComparedRequest::#compared,
+            [#version, #oldest, #written],
+        ),
+    }
 }
 
 /// Returns the present version, the oldest one that is read, and the one that is written.
@@ -74,10 +110,15 @@ fn versions(options: &Options) -> [Literal; 3] {
     [version, oldest, written].map(Literal::u16_unsuffixed)
 }
 
-/// Generates a compared parameter: its name, its type as written, and its schema if the type has one.
-fn parameter(compared: &Compared<'_>, model: &Model<'_>, p: &TokenStream) -> TokenStream {
+/// Generates a parameter of the request: its name, its type as written, whether it is compared, and its schema.
+fn parameter(
+    requested: &Compared<'_>,
+    plan: &Plan<'_>,
+    model: &Model<'_>,
+    p: &TokenStream,
+) -> TokenStream {
     let mixed = Span::mixed_site();
-    let Compared { name, ty, cfgs } = compared;
+    let Compared { name, ty, cfgs } = requested;
     let text = name.unraw().to_string();
     let whole = model
         .rest
@@ -88,15 +129,22 @@ fn parameter(compared: &Compared<'_>, model: &Model<'_>, p: &TokenStream) -> Tok
     } else {
         format!("part of {}", shown(ty))
     };
-    let schema = match named(ty, model).filter(|_| whole) {
+    let compared = plan.compared.iter().any(|other| same(other.name, name));
+    let schema = schema(named(ty, model).filter(|_| whole), p);
+    quote_spanned!(mixed=> #(#cfgs)* #p::Parameter::new(#text, #written, #compared, #schema))
+}
+
+/// Generates the function that returns the schema of a type, if it has one.
+fn schema(ty: Option<TokenStream>, p: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    match ty {
         None => quote_spanned!(mixed=> |_| #p::None),
         Some(ty) => quote_spanned!(mixed=> |schemas| {
             #[allow(unused_imports)]
             use #p::OpaqueShape as _;
             #p::Shape::<#ty>::new().schema(schemas)
         }),
-    };
-    quote_spanned!(mixed=> #(#cfgs)* #p::LockedParameter::new(#text, #written, #schema))
+    }
 }
 
 /// Returns the type as an item inside the handler can name it, without its outer references; `None` if it cannot: an
