@@ -94,7 +94,7 @@ pub use self::edges::lock;
 pub use self::edges::registry;
 #[cfg(feature = "testing")]
 pub use self::edges::testing;
-pub use self::edges::{handler, http, store};
+pub use self::edges::{handler, http, meta, store};
 #[doc(hidden)]
 pub use self::edges::{private as __private, transport as __transport};
 #[cfg(feature = "test-switches")]

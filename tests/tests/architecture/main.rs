@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// idem-runtime's modules from left to right, layer by layer: each imports only from its left.
-const ORDER: [&str; 36] = [
+const ORDER: [&str; 37] = [
     "values::version",
     "values::failure",
     "values::error",
@@ -43,6 +43,7 @@ const ORDER: [&str; 36] = [
     "edges::registry",
     "edges::lock",
     "edges::http",
+    "edges::meta",
     "edges::handler",
     "edges::store",
     "edges::testing",

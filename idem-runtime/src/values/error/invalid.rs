@@ -84,6 +84,8 @@ pub enum Field {
     Request,
     /// A header of an HTTP request, by its name.
     Header(&'static str),
+    /// A member of the `_meta` of a call, by its name.
+    Member(Cow<'static, str>),
     /// A key that payloads are encrypted under, or names hashed with.
     CodecKey,
 }
@@ -104,6 +106,7 @@ impl fmt::Display for Field {
             Self::Parameter(name) => write!(f, "parameter `{name}`"),
             Self::Request => f.write_str("request"),
             Self::Header(name) => write!(f, "header `{name}`"),
+            Self::Member(name) => write!(f, "member `_meta[{name:?}]`"),
             Self::CodecKey => f.write_str("codec key"),
         }
     }
@@ -175,6 +178,12 @@ pub enum Reason {
     },
     /// Given more than once, with different values.
     Repeated,
+    /// In a request that makes several calls, and meant for one.
+    ManyCalls,
+    /// Not text.
+    NotText,
+    /// Not a JSON object.
+    NotObject,
     /// A value that differs from that of another header with the same meaning.
     Differs {
         /// The other header.
@@ -229,8 +238,13 @@ impl fmt::Display for Reason {
             ),
             Self::Differs { other } => write!(
                 f,
-                "differs from header `{other}`: send one of the two headers, or the same value in both"
+                "differs from header `{other}`: send one of the two, or the same value in both"
             ),
+            Self::ManyCalls => f.write_str(
+                "is for a single call: give each call of a batch or of a socket a key of its own, in its `params._meta`",
+            ),
+            Self::NotText => f.write_str("is not a string"),
+            Self::NotObject => f.write_str("is not an object"),
             Self::TooLongTime { limit, found } => {
                 write!(f, "is {found:?} long; the limit is {limit:?}")
             }
