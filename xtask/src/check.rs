@@ -33,6 +33,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
     for package in [
         "idem-runtime",
         "idem-axum",
+        "idem-jsonrpc",
         "idem-messaging",
         "idem-console",
     ] {

@@ -95,3 +95,8 @@ fn the_surface_of_the_console_is_the_listed_one() {
 fn the_surface_of_the_axum_edge_is_the_listed_one() {
     expect_unchanged("idem-axum");
 }
+
+#[test]
+fn the_surface_of_the_json_rpc_edge_is_the_listed_one() {
+    expect_unchanged("idem-jsonrpc");
+}

@@ -6,11 +6,13 @@ use std::fs;
 use super::{imports, module, root, runtime, sources};
 
 /// What a release of which must not force one of the runtime.
-const FRAMEWORKS: [&str; 10] = [
+const FRAMEWORKS: [&str; 12] = [
     "actix_web",
     "axum",
     "http_body",
     "http_body_util",
+    "jsonrpsee_core",
+    "jsonrpsee_types",
     "poem",
     "tonic",
     "tower",
@@ -29,9 +31,22 @@ const EDGE: [&str; 3] = [
     "edges/http/respond.rs",
 ];
 
-/// idem-axum's modules from left to right: each imports only from its left.
-const ORDER: [&str; 10] = [
-    "header", "cors", "detached", "options", "edit", "policy", "layer", "openapi", "testing", "lib",
+/// The modules of each transport from left to right: each imports only from its left.
+const ORDERS: [(&str, &[&str]); 2] = [
+    (
+        "axum",
+        &[
+            "header", "cors", "detached", "options", "edit", "policy", "layer", "openapi",
+            "testing", "lib",
+        ],
+    ),
+    (
+        "jsonrpc",
+        &[
+            "members", "header", "refusal", "key", "layer", "answer", "method", "module",
+            "openrpc", "lib",
+        ],
+    ),
 ];
 
 /// Modules of the runtime that are no part of its public interface.
@@ -104,12 +119,18 @@ fn first(path: &str) -> &str {
 
 #[test]
 fn a_module_of_a_transport_imports_only_from_its_left() {
-    let src = root().join("transports/axum/src");
+    for (transport, order) in ORDERS {
+        expect_order(transport, order);
+    }
+}
+
+fn expect_order(transport: &str, order: &[&str]) {
+    let src = root().join("transports").join(transport).join("src");
     let mut files = Vec::new();
     sources(&src, &mut files);
     let position = |name: &str| {
-        let found = ORDER.iter().position(|module| *module == name);
-        found.unwrap_or_else(|| panic!("module `{name}` has no place in the order"))
+        let found = order.iter().position(|module| *module == name);
+        found.unwrap_or_else(|| panic!("module `{name}` of {transport} has no place in the order"))
     };
     let mut observed = BTreeSet::new();
     let mut faults = Vec::new();
@@ -125,5 +146,6 @@ fn a_module_of_a_transport_imports_only_from_its_left() {
         observed.insert(own);
     }
     assert!(faults.is_empty(), "{faults:#?}");
-    assert_eq!(observed, ORDER.map(str::to_owned).into());
+    let expected: BTreeSet<_> = order.iter().map(|module| (*module).to_owned()).collect();
+    assert_eq!(observed, expected);
 }

@@ -1,0 +1,80 @@
+//! The result of a call, with what is said about it.
+
+use std::borrow::Cow;
+
+use idem_runtime::Replayable;
+use idem_runtime::meta::{META, Names};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::members::Members;
+
+/// Returns a result as it is answered: that of a replay has a member more, `"_meta": {"dev.idem/idempotentReplayed": true}`.
+///
+/// A [`Module`](crate::Module) does it for its methods. A result that is not an object (a number, a list, `null`) has no
+/// place for it, and is the same in a replay.
+///
+/// # Errors
+/// The error of the result's `Serialize` implementation.
+pub fn answer<T: Serialize>(
+    result: &Replayable<T>,
+    names: &Names,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    let text = to_raw_value(&**result)?;
+    if !result.replayed() {
+        return Ok(text);
+    }
+    match marked(&text, names)? {
+        Some(marked) => Ok(marked),
+        None => Ok(text),
+    }
+}
+
+/// Returns the object with the mark; `None` if there is no place for it.
+fn marked(text: &RawValue, names: &Names) -> Result<Option<Box<RawValue>>, serde_json::Error> {
+    let Some(mut members) = Members::of(text.get()) else {
+        return Ok(None);
+    };
+    let meta = members.take(META);
+    let mut inner = match &meta {
+        None => Members::default(),
+        Some(meta) if meta.get() == "null" => Members::default(),
+        Some(meta) => match Members::of(meta.get()) {
+            Some(inner) => inner,
+            // It is the service's own, and no `_meta` as it is meant.
+            None => return Ok(None),
+        },
+    };
+    inner.take(names.replayed());
+    let name = Cow::Borrowed(names.replayed());
+    inner.0.push((name, Cow::Borrowed(RawValue::TRUE)));
+    let meta = inner.to_raw()?;
+    members.0.push((Cow::Borrowed(META), Cow::Owned(meta)));
+    members.to_raw().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(text: &str) -> Option<String> {
+        let text = RawValue::from_string(text.to_owned()).expect("JSON");
+        let marked = marked(&text, &Names::of("a")).expect("JSON");
+        marked.map(|marked| marked.get().to_owned())
+    }
+
+    #[test]
+    fn an_object_has_a_place_for_the_mark_and_other_values_have_none() {
+        let with = |rest: &str| Some(format!("{{{rest}\"a/idempotentReplayed\":true}}}}"));
+        assert_eq!(mark(r#"{"n":1.0}"#), with(r#""n":1.0,"_meta":{"#));
+        assert_eq!(mark("{}"), with(r#""_meta":{"#));
+        assert_eq!(
+            mark(r#"{"_meta":{"t":1},"n":2}"#),
+            with(r#""n":2,"_meta":{"t":1,"#)
+        );
+        assert_eq!(mark(r#"{"_meta":null}"#), with(r#""_meta":{"#));
+        for other in ["1", "null", "[{}]", "\"{}\"", r#"{"_meta":7}"#] {
+            assert_eq!(mark(other), None, "{other}");
+        }
+    }
+}
