@@ -9,5 +9,6 @@ export { type Fetch, type IdempotentOptions, type KeyOptions, idempotentFetch } 
 export { HEADER, InvalidKeyError, MAX_KEY_LENGTH, headerValue, newKey } from "./key.js";
 export { type Mark, type OpenApiDocument, type Operations, everyUnsafeMethod, fromOpenApi } from "./operations.js";
 export { RedirectRefusedError } from "./redirect.js";
-export { type RetryOptions, UnansweredError, withRetry } from "./retry.js";
+export { type RetryOptions } from "./budget.js";
+export { UnansweredError, withRetry } from "./retry.js";
 export { type KeyStore, type WebStorage, memoryStore, webStorage } from "./store.js";

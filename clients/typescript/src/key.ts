@@ -38,19 +38,39 @@ export function keyOf(value: string | null): string | null {
   return quoted === undefined ? value : quoted.replace(/\\(.)/g, "$1");
 }
 
+/** Returns the key without white space around it, if there are 1 to 255 characters. */
+function checked(key: string): string {
+  const trimmed = key.trim();
+  if (trimmed === "") {
+    throw new InvalidKeyError("the idempotency key is blank");
+  }
+  const length = Array.from(trimmed).length;
+  if (length > MAX_KEY_LENGTH) {
+    throw new InvalidKeyError(`the idempotency key has ${length} characters, and at most ${MAX_KEY_LENGTH} are allowed`);
+  }
+  return trimmed;
+}
+
+/**
+ * Returns the key as a text in JSON carries it: without white space around it.
+ *
+ * @throws InvalidKeyError if it is blank, longer than 255 characters, or has a control character.
+ */
+export function memberValue(key: string): string {
+  const trimmed = checked(key);
+  if (/\p{Cc}/u.test(trimmed)) {
+    throw new InvalidKeyError("the idempotency key has a control character");
+  }
+  return trimmed;
+}
+
 /**
  * Returns the header's value: the key as a String of RFC 9651, section 3.3.3, in double quotes.
  *
  * @throws InvalidKeyError if it is blank, longer than 255 characters, or not printable ASCII.
  */
 export function headerValue(key: string): string {
-  const trimmed = key.trim();
-  if (trimmed === "") {
-    throw new InvalidKeyError("the idempotency key is blank");
-  }
-  if (trimmed.length > MAX_KEY_LENGTH) {
-    throw new InvalidKeyError(`the idempotency key has ${trimmed.length} characters, and at most ${MAX_KEY_LENGTH} are allowed`);
-  }
+  const trimmed = checked(key);
   if (!/^[\x20-\x7e]*$/.test(trimmed)) {
     throw new InvalidKeyError("the idempotency key has characters other than printable ASCII, which a header cannot carry");
   }

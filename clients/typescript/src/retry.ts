@@ -1,26 +1,10 @@
 import { type Verdict, judge, retryAfter, whole } from "./answer.js";
-import { type Clock, systemClock } from "./clock.js";
+import { type RetryOptions, type Rules, limited, pauseAfter, rulesOf } from "./budget.js";
 import { type Fetch, type KeyOptions, LOGICAL, type Logical, unknownTo } from "./idempotent.js";
 import { HEADER, InvalidKeyError, keyOf } from "./key.js";
 import { isSafe } from "./operations.js";
 import { RedirectRefusedError, keepOrigin, marked } from "./redirect.js";
 import { replayable } from "./replayable.js";
-
-/** The options of {@link withRetry}. Times are in milliseconds. */
-export interface RetryOptions {
-  /** How often a request is sent, at most; 5 by default. */
-  attempts?: number | undefined;
-  /** How long all attempts and pauses may take together; 60,000 by default. */
-  budget?: number | undefined;
-  /** How long one attempt may take, with its body; 20,000 by default. */
-  attemptTimeout?: number | undefined;
-  /** The upper bound of the first pause, which doubles with each; 200 by default. The pause is random below it. */
-  base?: number | undefined;
-  /** The upper bound of every pause; 10,000 by default. `Retry-After` comes on top. */
-  cap?: number | undefined;
-  /** The time, for tests. */
-  clock?: Clock | undefined;
-}
 
 /** No attempt got an answer. The effect may have happened: a later call with the same key is safe, one with another is not. */
 export class UnansweredError extends Error {
@@ -51,14 +35,7 @@ export class UnansweredError extends Error {
  * signal's reason once the caller's `signal` is aborted.
  */
 export function withRetry(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const rules = {
-    attempts: options.attempts ?? 5,
-    budget: options.budget ?? 60_000,
-    attemptTimeout: options.attemptTimeout ?? 20_000,
-    base: options.base ?? 200,
-    cap: options.cap ?? 10_000,
-    clock: options.clock ?? systemClock,
-  };
+  const rules = rulesOf(options);
   const below = keepOrigin(fetch);
   return marked(async (input, init = {}) => {
     const { idempotencyKey, intent, ...rest } = init;
@@ -72,8 +49,6 @@ export function withRetry(fetch: Fetch, options: RetryOptions = {}): Fetch {
     return new Attempts(below, rules, request, { ...unknownTo(request, rest), ...own }).run();
   });
 }
-
-type Rules = { [Name in keyof RetryOptions]-?: NonNullable<RetryOptions[Name]> };
 
 /** The attempts of one logical request. */
 class Attempts {
@@ -106,7 +81,7 @@ class Attempts {
         return outcome.response;
       }
       const asked = outcome.response && retryAfter(outcome.response, clock.date());
-      const pause = (asked ?? 0) + clock.random() * Math.min(this.rules.cap, this.rules.base * 2 ** (attempt - 1));
+      const pause = pauseAfter(this.rules, attempt, asked);
       if (this.key === null || attempt >= attempts || clock.now() + pause >= this.end) {
         if (outcome.response) {
           return outcome.response;
@@ -119,18 +94,13 @@ class Attempts {
 
   /** Sends the request once. It rejects if another attempt makes no sense. */
   private async attempt(copy: (init: RequestInit) => Request): Promise<Outcome> {
-    const { clock, attemptTimeout } = this.rules;
     const caller = this.request.signal;
     caller.throwIfAborted();
-    const limit = new AbortController();
-    const stop = () => limit.abort(caller.reason);
-    caller.addEventListener("abort", stop, { once: true });
-    const time = Math.max(0, Math.min(attemptTimeout, this.end - clock.now()));
-    const tooLong = new DOMException("the attempt took too long", "TimeoutError");
-    const cancel = clock.timer(time, () => limit.abort(tooLong));
     try {
-      const sent = await this.fetch(copy({ signal: limit.signal }), this.init);
-      const response = this.key === null && !this.logical.key ? sent : await whole(sent);
+      const response = await limited(this.rules, this.end, caller, async (signal) => {
+        const sent = await this.fetch(copy({ signal }), this.init);
+        return this.key === null && !this.logical.key ? sent : whole(sent);
+      });
       return { verdict: await judge(response), response };
     } catch (error) {
       caller.throwIfAborted();
@@ -138,9 +108,6 @@ class Attempts {
         throw error;
       }
       return { verdict: "again", error };
-    } finally {
-      cancel();
-      caller.removeEventListener("abort", stop);
     }
   }
 }
