@@ -1,6 +1,8 @@
 //! The command line.
 
+mod client;
 mod removal;
+mod schema;
 mod serve;
 
 use std::num::NonZeroU16;
@@ -10,7 +12,9 @@ use std::time::Duration;
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use self::client::Client;
 pub(crate) use self::removal::{Hold, Purge, Whose};
+pub(crate) use self::schema::{Database, Schema, Table};
 pub(crate) use self::serve::{OperatorArgs, Serve};
 
 /// Looks at idempotency records and outbox events, settles what is unknown, frees what is stuck.
@@ -135,6 +139,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Draw a token for an operator, and print the line of the file of operators.
     Operator(OperatorArgs),
+    /// Generate a client of a service.
+    #[command(subcommand)]
+    Client(Client),
     /// Print the completions of a shell.
     Completions {
         /// The shell.
@@ -142,51 +149,6 @@ pub(crate) enum Command {
     },
     /// Print the manual page, in troff.
     Man,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Schema {
-    /// Print the migrations.
-    Print {
-        /// The database; the default is that of the URL.
-        #[arg(long)]
-        database: Option<Database>,
-        /// Print only this table. May be given more than once.
-        #[arg(long)]
-        only: Vec<Table>,
-    },
-    /// Check that the tables of records and of the audit are fit. With --outbox, that of the outbox too.
-    Verify {
-        /// The table of the outbox.
-        #[arg(long, num_args = 0..=1, default_missing_value = "idem_outbox")]
-        outbox: Option<String>,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Database {
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    Mysql,
-    /// SQLite.
-    Sqlite,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Table {
-    /// The records.
-    Record,
-    /// What operators have changed.
-    Audit,
-    /// What purges have deleted.
-    Archive,
-    /// Legal holds.
-    Hold,
-    /// The events to publish.
-    Outbox,
-    /// How far projections have come.
-    Version,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

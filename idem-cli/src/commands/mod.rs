@@ -1,6 +1,7 @@
 //! The commands: each parses no more, does one thing, and prints it.
 
 mod change;
+mod client;
 mod doctor;
 mod explain;
 mod forget;
@@ -21,7 +22,7 @@ use idem_messaging::outbox::OutboxDatabase;
 use idem_runtime::operate::{OperateBackend, Operator};
 use sqlx::Pool;
 
-use crate::args::{Args, Command, Schema, Shared};
+use crate::args::{Args, Client, Command, Schema, Shared};
 use crate::database::{Connected, Sessions, connect};
 use crate::fault::{Fault, Outcome};
 
@@ -34,6 +35,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Fault> {
             return Ok(Outcome::Done);
         }
         Command::Man => return generate::manual(),
+        Command::Client(Client::Typescript { document }) => return client::typescript(&document),
         Command::Schema(Schema::Print { database, only }) => {
             return schema::print(&shared, database, &only);
         }
@@ -80,7 +82,8 @@ async fn run_on<DB: OperateBackend + OutboxDatabase>(
             reveal,
         } => explain::run(&operator, &name, &request, operation, (reveal, is_json)).await,
         // Answered without a database.
-        Command::Completions { .. }
+        Command::Client(_)
+        | Command::Completions { .. }
         | Command::Man
         | Command::Operator(_)
         | Command::Schema(Schema::Print { .. }) => Ok(Outcome::Done),

@@ -3,6 +3,7 @@
 mod archive;
 mod audit;
 mod changes;
+mod clients;
 mod doctor;
 mod encrypted;
 mod events;

@@ -2,6 +2,7 @@
 
 mod browser;
 mod gateways;
+mod json_rpc;
 mod package;
 mod page;
 mod trials;

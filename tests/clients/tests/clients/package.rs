@@ -23,7 +23,7 @@ fn the_package_has_the_modules_their_types_and_the_licences_and_nothing_else() {
         names,
         ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]
     );
-    for module in ["index", "openapi-fetch", "retry"] {
+    for module in ["index", "openapi-fetch", "retry", "json-rpc/index"] {
         for kind in ["js", "d.ts"] {
             let name = format!("dist/{module}.{kind}");
             assert!(files.iter().any(|file| file["path"] == *name), "{name}");
