@@ -86,6 +86,8 @@ pub enum Field {
     Header(&'static str),
     /// A member of the `_meta` of a call, by its name.
     Member(Cow<'static, str>),
+    /// The metadata of a call that is no HTTP request, by its name.
+    Metadata(Cow<'static, str>),
     /// A key that payloads are encrypted under, or names hashed with.
     CodecKey,
 }
@@ -107,6 +109,7 @@ impl fmt::Display for Field {
             Self::Request => f.write_str("request"),
             Self::Header(name) => write!(f, "header `{name}`"),
             Self::Member(name) => write!(f, "member `_meta[{name:?}]`"),
+            Self::Metadata(name) => write!(f, "metadata `{name}`"),
             Self::CodecKey => f.write_str("codec key"),
         }
     }
@@ -189,6 +192,11 @@ pub enum Reason {
         /// The other header.
         other: &'static str,
     },
+    /// Present, and not read where another name is meant.
+    NotRead {
+        /// The name that is read.
+        instead: Cow<'static, str>,
+    },
     /// Not a String of RFC 8941, section 3.3.3.
     NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at most 61.
@@ -251,6 +259,7 @@ impl fmt::Display for Reason {
             Self::TooShortTime { limit, found } => {
                 write!(f, "is {found:?} long; the minimum is {limit:?}")
             }
+            Self::NotRead { instead } => write!(f, "is not read: send `{instead}` instead"),
             Self::NotString => f.write_str(
                 "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),
