@@ -16,6 +16,8 @@ mod pages {
     struct Failures;
     #[doc = include_str!("../../../docs/guide/getting-started.md")]
     struct GettingStarted;
+    #[doc = include_str!("../../../docs/grpc.md")]
+    struct Grpc;
     #[doc = include_str!("../../../docs/guide/http.md")]
     struct Http;
     #[doc = include_str!("../../../docs/guide/keys.md")]

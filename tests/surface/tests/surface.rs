@@ -100,3 +100,8 @@ fn the_surface_of_the_axum_edge_is_the_listed_one() {
 fn the_surface_of_the_json_rpc_edge_is_the_listed_one() {
     expect_unchanged("idem-jsonrpc");
 }
+
+#[test]
+fn the_surface_of_the_grpc_edge_is_the_listed_one() {
+    expect_unchanged("idem-tonic");
+}

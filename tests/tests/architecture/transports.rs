@@ -32,7 +32,7 @@ const EDGE: [&str; 3] = [
 ];
 
 /// The modules of each transport from left to right: each imports only from its left.
-const ORDERS: [(&str, &[&str]); 2] = [
+const ORDERS: [(&str, &[&str]); 3] = [
     (
         "axum",
         &[
@@ -46,6 +46,10 @@ const ORDERS: [(&str, &[&str]); 2] = [
             "members", "header", "refusal", "key", "layer", "answer", "method", "module",
             "openrpc", "lib",
         ],
+    ),
+    (
+        "tonic",
+        &["metadata", "refusal", "request", "answer", "lib"],
     ),
 ];
 
