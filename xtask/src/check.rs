@@ -34,6 +34,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
         "idem-runtime",
         "idem-axum",
         "idem-jsonrpc",
+        "idem-mcp",
         "idem-tonic",
         "idem-messaging",
         "idem-console",

@@ -24,6 +24,8 @@ mod pages {
     struct Keys;
     #[doc = include_str!("../../../docs/guide/leases.md")]
     struct Leases;
+    #[doc = include_str!("../../../docs/mcp.md")]
+    struct Mcp;
     #[doc = include_str!("../../../docs/guide/messages.md")]
     struct Messages;
     #[doc = include_str!("../../../docs/guide/other-stacks.md")]

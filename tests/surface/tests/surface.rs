@@ -102,6 +102,11 @@ fn the_surface_of_the_json_rpc_edge_is_the_listed_one() {
 }
 
 #[test]
+fn the_surface_of_the_mcp_edge_is_the_listed_one() {
+    expect_unchanged("idem-mcp");
+}
+
+#[test]
 fn the_surface_of_the_grpc_edge_is_the_listed_one() {
     expect_unchanged("idem-tonic");
 }

@@ -15,7 +15,7 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "bench/src",
     "idem-cli/src",
     "idem-macros/src",
@@ -23,6 +23,7 @@ const CRATES: [&str; 9] = [
     "idem-runtime/src",
     "tests/src",
     "transports/axum/src",
+    "transports/mcp/src",
     "transports/tonic/src",
     "xtask/src",
 ];

@@ -32,7 +32,7 @@ const EDGE: [&str; 3] = [
 ];
 
 /// The modules of each transport from left to right: each imports only from its left.
-const ORDERS: [(&str, &[&str]); 3] = [
+const ORDERS: [(&str, &[&str]); 4] = [
     (
         "axum",
         &[
@@ -40,6 +40,7 @@ const ORDERS: [(&str, &[&str]); 3] = [
             "testing", "lib",
         ],
     ),
+    ("mcp", &["refusal", "call", "tools", "lib"]),
     (
         "jsonrpc",
         &[
