@@ -8,21 +8,27 @@ pub(super) type Kind = (&'static str, &'static str);
 
 /// Events that are ready, each of a partition of its own.
 pub(super) const READY: Kind = (
-    "due_at, queued_xid, partition_key",
-    "now(), pg_current_xact_id(), 'case-' || n",
+    "due_at, queued_xid, partition_key, partition_hash",
+    "now(), pg_current_xact_id(), 'case-' || n, hashtextextended('cases', hashtextextended('case-' || n, 0))",
 );
 
 /// Events that are set aside.
 pub(super) const DEAD: Kind = (
-    "settled_at, state, attempts, partition_key",
-    "now(), 2, 16, 'case-' || n",
+    "settled_at, state, attempts, partition_key, partition_hash",
+    "now(), 2, 16, 'case-' || n, hashtextextended('cases', hashtextextended('case-' || n, 0))",
 );
 
 /// An event that waits for its backoff.
-pub(super) const HEAD: Kind = ("due_at, partition_key", "now() + interval '1 day', 'stuck'");
+pub(super) const HEAD: Kind = (
+    "due_at, partition_key, partition_hash",
+    "now() + interval '1 day', 'stuck', hashtextextended('cases', hashtextextended('stuck', 0))",
+);
 
 /// Events that wait for it.
-pub(super) const BEHIND: Kind = ("state, partition_key", "3, 'stuck'");
+pub(super) const BEHIND: Kind = (
+    "state, partition_key, partition_hash",
+    "3, 'stuck', hashtextextended('cases', hashtextextended('stuck', 0))",
+);
 
 /// Appends events of about 100 bytes of JSON.
 pub(super) async fn events(

@@ -173,10 +173,11 @@ pub(super) fn columns(dialect: &Dialect) -> String {
 pub(super) fn summary(row: &Cells, now: Timestamp) -> EventSummary {
     let optional = |column| row.text(column).map(str::to_owned);
     let text = |column| optional(column).unwrap_or_default();
+    let state = EventState::from_code(row.number(2).unwrap_or(-1));
     EventSummary {
         seq: row.number(0).unwrap_or_default(),
         id: text(1),
-        state: EventState::from_code(row.number(2).unwrap_or(-1)),
+        state,
         topic: text(3),
         partition_key: optional(4),
         event_type: text(5),
@@ -184,7 +185,7 @@ pub(super) fn summary(row: &Cells, now: Timestamp) -> EventSummary {
         subject: optional(7),
         attempts: row.number(8).map_or(0, i64::unsigned_abs),
         appended_at: row.time(9),
-        due_at: row.time(10),
+        due_at: row.time(10).filter(|_| state == EventState::Pending),
         settled_at: row.time(11),
         payload_bytes: row.number(12).map_or(0, i64::unsigned_abs),
         read_at: now,

@@ -283,7 +283,9 @@ impl<'a, DB: OutboxDatabase, P: Publisher> RelayWorker<'a, DB, P> {
         };
         let keep = self.relay.options.keep_for.is_some();
         let table = &self.relay.outbox.table;
-        let written = within(DB::settle(connection.get(), table, &self.unsettled, keep)).await?;
+        let (conn, settlements) = (connection.get(), &self.unsettled);
+        let settling = DB::settle(conn, table, settlements, keep, &self.horizon);
+        let written = within(settling).await?;
         let written: HashSet<_> = written.into_iter().collect();
         for settlement in self.unsettled.drain(..) {
             self.in_flight -= 1;

@@ -204,6 +204,7 @@ pub(crate) mod dialect {
             table: &str,
             settlements: &[Settlement],
             keep: bool,
+            horizon: &Self::Horizon,
         ) -> impl Future<Output = StoreResult<Vec<(i64, Uuid)>>> + Send;
 
         /// Makes settled events of `state` pending, with their attempts from the start.

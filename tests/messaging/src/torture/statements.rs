@@ -69,7 +69,7 @@ pub fn appended_after(seq: i64) -> AssertSqlSafe<String> {
 /// Sets an event as published and kept, on PostgreSQL, where alone the cursor is planted.
 pub fn published(seq: i64) -> AssertSqlSafe<String> {
     AssertSqlSafe(format!(
-        "UPDATE idem_outbox SET state = 1, settled_at = appended_at, due_at = NULL, queued_xid = NULL WHERE seq = {seq}"
+        "UPDATE idem_outbox SET state = 1, settled_at = appended_at, queued_xid = DEFAULT WHERE seq = {seq}"
     ))
 }
 

@@ -34,7 +34,7 @@ async fn an_operator_who_resumes_a_topic_leaves_nothing_held_whatever_the_isolat
     let mut claim = subject.pool().begin().await.expect("a transaction");
     for sql in [
         "SELECT topic FROM idem_outbox_paused FOR SHARE",
-        "UPDATE idem_outbox SET state = 4, due_at = NULL, queued_xid = NULL",
+        "UPDATE idem_outbox SET state = 4, queued_xid = DEFAULT",
     ] {
         let done = sqlx::query(sql).execute(&mut *claim).await;
         assert_eq!(done.expect("held").rows_affected(), 1);

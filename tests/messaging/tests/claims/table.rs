@@ -19,22 +19,25 @@ pub(crate) type Kind = (&'static str, &'static str);
 
 /// Columns and values of events that are ready, each of its own partition.
 pub(crate) const READY: Kind = (
-    "due_at, queued_xid, state, partition_key",
-    "now(), pg_current_xact_id(), 0, 'case-' || n",
+    "due_at, queued_xid, state, partition_key, partition_hash",
+    "now(), pg_current_xact_id(), 0, 'case-' || n, hashtextextended('cases', hashtextextended('case-' || n, 0))",
 );
 
 /// Events that are set aside.
 pub(crate) const DEAD: Kind = (
-    "settled_at, state, attempts, partition_key",
-    "now(), 2, 16, 'case-' || n",
+    "settled_at, state, attempts, partition_key, partition_hash",
+    "now(), 2, 16, 'case-' || n, hashtextextended('cases', hashtextextended('case-' || n, 0))",
 );
 
 /// Events of one partition, of which the first waits for its backoff, and the others for it.
 pub(crate) const HEAD: Kind = (
-    "due_at, state, partition_key",
-    "now() + interval '1 hour', 0, 'stuck'",
+    "due_at, state, partition_key, partition_hash",
+    "now() + interval '1 hour', 0, 'stuck', hashtextextended('cases', hashtextextended('stuck', 0))",
 );
-pub(crate) const BEHIND: Kind = ("state, partition_key", "3, 'stuck'");
+pub(crate) const BEHIND: Kind = (
+    "state, partition_key, partition_hash",
+    "3, 'stuck', hashtextextended('cases', hashtextextended('stuck', 0))",
+);
 
 /// Appends events by SQL, as many and as wide as the library would.
 pub(crate) async fn fill(subject: &Postgres, rows: &[(i64, Kind)]) {

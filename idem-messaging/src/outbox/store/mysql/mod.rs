@@ -129,6 +129,7 @@ impl Store for MySql {
         table: &str,
         settlements: &[Settlement],
         keep: bool,
+        _horizon: &(),
     ) -> Result<Vec<(i64, Uuid)>, Error> {
         let mut tx = begin(conn).await?;
         let written = settle::settle(&mut tx, table, settlements, keep).await?;

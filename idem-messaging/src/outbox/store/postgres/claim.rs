@@ -15,16 +15,35 @@ use sqlx::{Error, Row as _};
 
 use super::horizon::{Horizon, Observed, Snapshot};
 use super::row;
-use super::sql::{BEGIN, BY_INDEX, NUMBER, UNREADY, of_partition};
+use super::sql::{BEGIN, BY_INDEX, LATER, NUMBER, READY, UNREADY, of_partition};
 use crate::outbox::store::{ClaimRequest, Claimed, micros};
 
 /// What is ready, `chosen`, and not claimed.
 fn ready(table: &str, chosen: &str) -> String {
     format!(
         "SELECT ctid AS place FROM {table}
-     WHERE state = 0 AND queued_xid IS NOT NULL AND {chosen}
+     WHERE {READY} AND {chosen}
        AND (lease_ends_at IS NULL OR lease_ends_at <= statement_timestamp())"
     )
+}
+
+/// The first event of a partition that is before a due one and is not due. Its number is at the floor or above, as is that of
+/// all that are not ready, or it is an open one's.
+fn front(table: &str, floor: u64, open: &str, is_any_open: bool) -> String {
+    let first = |chosen: &str| {
+        let of_partition = of_partition("e", chosen);
+        format!(
+            "(SELECT e.seq FROM {table} e
+         WHERE {of_partition} AND e.seq < p.last AND e.seq NOT IN (SELECT seq FROM due$)
+         ORDER BY e.seq LIMIT 1)"
+        )
+    };
+    let from_floor = first(&format!(">= '{floor}'"));
+    if !is_any_open {
+        return from_floor;
+    }
+    let late = first(&format!("= ANY ({open})"));
+    format!("least({from_floor}, {late})")
 }
 
 /// Its parts have names with a `$`, which no table of an outbox has.
@@ -36,7 +55,7 @@ pub(super) fn statement(table: &str, request: ClaimRequest, horizon: &Horizon) -
         lease,
         token,
     } = request;
-    let (lease, of_partition) = (micros(lease), of_partition("e"));
+    let lease = micros(lease);
     let half = limit.div_ceil(2);
     let (number, seq) = horizon.floor();
     let floor = format!("(queued_xid, seq) >= ('{number}'::xid8, {seq})");
@@ -48,11 +67,12 @@ pub(super) fn statement(table: &str, request: ClaimRequest, horizon: &Horizon) -
     };
     let late = ready(table, &format!("queued_xid = ANY ({open}) {is_open}"));
     let fresh = ready(table, &floor);
+    let front = front(table, number, &open, !horizon.open().is_empty());
     format!(
         "{BEGIN}{BY_INDEX}\
 WITH again$ AS MATERIALIZED (
     SELECT ctid AS place FROM {table}
-     WHERE state = 0 AND queued_xid IS NULL AND due_at <= statement_timestamp()
+     WHERE {LATER} AND due_at <= statement_timestamp()
      ORDER BY due_at, seq LIMIT {half} FOR UPDATE SKIP LOCKED
 ), late$ AS MATERIALIZED (
     {late}
@@ -62,17 +82,14 @@ WITH again$ AS MATERIALIZED (
      ORDER BY queued_xid, seq
      LIMIT {limit} - (SELECT count(*) FROM again$) - (SELECT count(*) FROM late$) FOR UPDATE SKIP LOCKED
 ), due$ AS MATERIALIZED (
-    SELECT ctid AS place, seq, topic, partition_key FROM {table} WHERE ctid = ANY (ARRAY(
+    SELECT ctid AS place, seq, partition_hash, topic, partition_key FROM {table} WHERE ctid = ANY (ARRAY(
         SELECT place FROM again$ UNION ALL SELECT place FROM late$ UNION ALL SELECT place FROM fresh$))
 ), paused$ AS MATERIALIZED (
     SELECT topic FROM {table}_paused WHERE topic IN (SELECT topic FROM due$) FOR SHARE SKIP LOCKED
 ), front$ AS MATERIALIZED (
-    SELECT p.topic, p.partition_key, f.seq
-      FROM (SELECT DISTINCT topic, partition_key FROM due$ WHERE partition_key IS NOT NULL) p
-     CROSS JOIN LATERAL (
-        SELECT e.seq FROM {table} e
-         WHERE {of_partition} AND e.seq NOT IN (SELECT seq FROM due$)
-         ORDER BY e.seq LIMIT 1) f
+    SELECT p.topic, p.partition_key, {front} AS seq
+      FROM (SELECT partition_hash, topic, partition_key, max(seq) AS last FROM due$ WHERE partition_hash IS NOT NULL
+             GROUP BY partition_hash, topic, partition_key) p
 ), verdict$ AS MATERIALIZED (
     SELECT d.place, f.seq AS front, coalesce(f.seq < d.seq, false) AS waits,
            d.topic IN (SELECT topic FROM paused$) AS held
@@ -82,14 +99,14 @@ WITH again$ AS MATERIALIZED (
      WHERE seq IN (SELECT front FROM verdict$ WHERE waits AND NOT held) AND state IN (0, 3, 4)
        FOR SHARE SKIP LOCKED
 ), waiting$ AS (
-    UPDATE {table} SET state = 3, due_at = NULL, {UNREADY} WHERE ctid = ANY (ARRAY(
+    UPDATE {table} SET state = 3, {UNREADY} WHERE ctid = ANY (ARRAY(
         SELECT place FROM verdict$ WHERE waits AND NOT held AND front IN (SELECT seq FROM locked$))) RETURNING 1
 ), held$ AS (
-    UPDATE {table} SET state = 4, due_at = NULL, {UNREADY} WHERE ctid = ANY (ARRAY(
+    UPDATE {table} SET state = 4, {UNREADY} WHERE ctid = ANY (ARRAY(
         SELECT place FROM verdict$ WHERE held)) RETURNING 1
 ), claimed$ AS (
     UPDATE {table} t SET lease_ends_at = statement_timestamp() + {lease} * interval '1 microsecond',
-           claim_token = '{token}', attempts = attempts + 1, queued_xid = coalesce(queued_xid, {NUMBER})
+           claim_token = '{token}', attempts = attempts + 1, queued_xid = least(queued_xid, {NUMBER})
      WHERE ctid = ANY (ARRAY(SELECT place FROM verdict$ WHERE NOT waits AND NOT held))
     RETURNING t.seq, t.attempts, (extract(epoch FROM t.appended_at) * 1000000)::bigint AS appended_at, t.id, t.topic,
               t.partition_key, t.event_type, t.source, t.subject, t.content_type, t.traceparent, t.tracestate, t.headers,
@@ -97,10 +114,10 @@ WITH again$ AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM waiting$) + (SELECT count(*) FROM held$) AS put_aside,
        pg_current_snapshot()::text AS snapshot,
-       (SELECT concat(queued_xid, ',', seq) FROM {table} WHERE state = 0 AND queued_xid IS NOT NULL AND {floor}
+       (SELECT concat(queued_xid, ',', seq) FROM {table} WHERE {READY} AND {floor}
          ORDER BY queued_xid, seq LIMIT 1) AS lowest,
        (SELECT string_agg(x::text, ',') FROM unnest({open}) x WHERE EXISTS (
-        SELECT FROM {table} WHERE state = 0 AND queued_xid IS NOT NULL AND queued_xid = x)) AS occupied,
+        SELECT FROM {table} WHERE {READY} AND queued_xid = x)) AS occupied,
        c.*
   FROM (SELECT) one LEFT JOIN claimed$ c ON true ORDER BY c.seq;
 COMMIT"

@@ -88,8 +88,10 @@ impl Store for Postgres {
         table: &str,
         settlements: &[Settlement],
         keep: bool,
+        horizon: &Horizon,
     ) -> Result<Vec<(i64, Uuid)>, Error> {
-        let rows = message(conn, sql::settle(table, settlements, keep)).await?;
+        let (floor, _) = horizon.floor();
+        let rows = message(conn, sql::settle(table, settlements, keep, floor)).await?;
         rows.iter()
             .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
             .collect()
@@ -172,14 +174,16 @@ impl Store for Postgres {
 
 /// Returns whether the event was inserted.
 async fn insert(conn: &mut PgConnection, table: &str, event: &Event) -> Result<bool, Error> {
-    let (at, after) = match event.deliver {
-        Deliver::AtOnce => (None, Duration::ZERO),
-        Deliver::At(at) => (Some(at.as_micros()), Duration::ZERO),
-        Deliver::After(delay) => (None, delay),
+    let later = match event.deliver {
+        Deliver::AtOnce | Deliver::After(Duration::ZERO) => None,
+        Deliver::At(at) => Some((Some(at.as_micros()), 0)),
+        Deliver::After(delay) => Some((None, micros(delay))),
     };
-    let done = sqlx::query(AssertSqlSafe(sql::insert(table)))
-        .bind(at)
-        .bind(micros(after))
+    let text = match later {
+        None => sql::insert_ready(table),
+        Some(_) => sql::insert_later(table),
+    };
+    let query = sqlx::query(AssertSqlSafe(text))
         .bind(event.id.as_str())
         .bind(&event.topic)
         .bind(&event.partition_key)
@@ -190,10 +194,12 @@ async fn insert(conn: &mut PgConnection, table: &str, event: &Event) -> Result<b
         .bind(&event.traceparent)
         .bind(&event.tracestate)
         .bind(event.headers_text())
-        .bind(&event.payload)
-        .execute(conn)
-        .await?;
-    Ok(done.rows_affected() == 1)
+        .bind(&event.payload);
+    let query = match later {
+        None => query,
+        Some((at, after)) => query.bind(at).bind(after),
+    };
+    Ok(query.execute(conn).await?.rows_affected() == 1)
 }
 
 /// Sends a whole transaction as one message, and returns the rows of its statements that are to be read. After an error the transaction is ended; if that fails too, the connection

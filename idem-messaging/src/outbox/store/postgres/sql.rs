@@ -17,14 +17,22 @@ use crate::outbox::store::{PROMOTED, Selection, Settled, Settlement, micros};
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n";
 
 /// A claim and a settlement never read the whole table, whatever the planner last knew of its size: an outbox grows from
-/// nothing to a million between two runs of ANALYZE. Nor are they compiled: that takes longer than they do. Bytes come as
-/// the driver reads them, whatever the session's default. The settings end with the transaction; the row that answers is no
-/// answer of theirs.
-pub(super) const BY_INDEX: &str = "SELECT set_config('enable_seqscan', 'off', true) AS unread, set_config('jit', 'off', true), \
+/// nothing to a million between two runs of ANALYZE. Nor do they collect a whole partition by bitmap for the sake of its
+/// first event. Nor are they compiled: that takes longer than they do. Bytes come as the driver reads them, whatever the
+/// session's default. The settings end with the transaction; the row that answers is no answer of theirs.
+pub(super) const BY_INDEX: &str = "SELECT set_config('enable_seqscan', 'off', true) AS unread, \
+     set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true), \
      set_config('bytea_output', 'hex', true);\n";
 
 /// What an event gives up that is not ready, or not pending, any more.
-pub(super) const UNREADY: &str = "queued_xid = NULL, lease_ends_at = NULL, claim_token = NULL";
+pub(super) const UNREADY: &str =
+    "queued_xid = '18446744073709551615', lease_ends_at = NULL, claim_token = NULL";
+
+/// The events that a claim reads by the number of the transaction that made them ready, as the index has it.
+pub(super) const READY: &str = "state = 0 AND queued_xid <> '18446744073709551615'";
+
+/// The pending events that are read by the time at which they are due, as the index has it.
+pub(super) const LATER: &str = "state = 0 AND queued_xid = '18446744073709551615'";
 
 /// The number of the transaction, given to an event that becomes ready.
 pub(super) const NUMBER: &str = "pg_current_xact_id()";
@@ -40,35 +48,50 @@ pub(super) fn in_transaction() -> String {
     format!("SELECT {HAS_NUMBER}")
 }
 
-/// Inserts nothing in a transaction that has not written before, which may be that of this statement alone.
-pub(super) fn insert(table: &str) -> String {
+/// The columns of every event, and their parameters.
+const COLUMNS: &str = "partition_hash, id, topic, partition_key, event_type, source, subject, content_type, traceparent, \
+     tracestate, headers, payload";
+const VALUES: &str =
+    "hashtextextended($2, hashtextextended($3, 0)), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11";
+
+/// Inserts an event that is ready at once, and nothing in a transaction that has not written before, which may be that of
+/// this statement alone.
+///
+/// None of its functions is volatile: PostgreSQL would then execute the SELECT as a query of its own.
+pub(super) fn insert_ready(table: &str) -> String {
     format!(
-        "INSERT INTO {table} (appended_at, due_at, deliver_at, queued_xid, id, topic, partition_key, event_type, source, subject, content_type, \
-         traceparent, tracestate, headers, payload) \
-         SELECT clock_timestamp(), \
-         coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond', \
-         CASE WHEN $1 IS NOT NULL OR $2 <> 0 \
-         THEN coalesce('epoch'::timestamptz + $1 * interval '1 microsecond', clock_timestamp()) + $2 * interval '1 microsecond' END, \
-         CASE WHEN $1 IS NULL AND $2 = 0 THEN {NUMBER} END, \
-         $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 \
-         WHERE {HAS_NUMBER} \
-         ON CONFLICT (id) DO NOTHING"
+        "INSERT INTO {table} (appended_at, due_at, queued_xid, {COLUMNS}) \
+         SELECT statement_timestamp(), statement_timestamp(), {NUMBER}, {VALUES} \
+         WHERE {HAS_NUMBER} ON CONFLICT (id) DO NOTHING"
+    )
+}
+
+/// The same of an event that is due later: `$12` is the time in microseconds or NULL for this moment, `$13` the
+/// microseconds after it.
+pub(super) fn insert_later(table: &str) -> String {
+    format!(
+        "INSERT INTO {table} (appended_at, due_at, deliver_at, {COLUMNS}) \
+         SELECT statement_timestamp(), due.at, due.at, {VALUES} FROM (SELECT \
+         coalesce('epoch'::timestamptz + $12 * interval '1 microsecond', statement_timestamp()) \
+         + $13 * interval '1 microsecond') due(at) \
+         WHERE {HAS_NUMBER} ON CONFLICT (id) DO NOTHING"
     )
 }
 
 /// `$1` is the number of the lock, made of table, topic and partition key.
 pub(super) const LOCK_PARTITION: &str = "SELECT pg_advisory_xact_lock($1)";
 
-/// The events of a partition that have not left; both names must be bound to a row `p`.
-pub(super) fn of_partition(alias: &str) -> String {
+/// The events of a partition that have not left and have a `chosen` number. The names must be bound to a row, and to a row
+/// `p` of the partition. The index has the numbers, so that entries of others are passed over without their rows.
+pub(super) fn of_partition(alias: &str, chosen: &str) -> String {
     format!(
-        "{alias}.topic = p.topic AND {alias}.partition_key = p.partition_key AND {alias}.partition_key IS NOT NULL \
-         AND {alias}.state IN (0, 3, 4)"
+        "{alias}.partition_hash = p.partition_hash AND {alias}.queued_xid {chosen} \
+         AND {alias}.topic = p.topic AND {alias}.partition_key = p.partition_key AND {alias}.state IN (0, 3, 4)"
     )
 }
 
 /// Each statement returns `seq` and token of the events that still carried it.
-pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> String {
+pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool, floor: u64) -> String {
     let mut text = format!("{BEGIN}{BY_INDEX}");
     let rows = |chosen: &dyn Fn(&Settled) -> Option<String>| {
         let rows: Vec<_> = settlements
@@ -98,7 +121,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     if keep {
         push(
             &format!(
-                "UPDATE {table} t SET state = 1, settled_at = statement_timestamp(), due_at = NULL, {UNREADY}, \
+                "UPDATE {table} t SET state = 1, settled_at = statement_timestamp(), {UNREADY}, \
                  last_error = NULL"
             ),
             "",
@@ -109,7 +132,7 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
     }
     push(
         &format!(
-            "UPDATE {table} t SET state = 2, settled_at = statement_timestamp(), due_at = NULL, {UNREADY}, \
+            "UPDATE {table} t SET state = 2, settled_at = statement_timestamp(), {UNREADY}, \
              last_error = v.error"
         ),
         ", error",
@@ -142,14 +165,17 @@ pub(super) fn settle(table: &str, settlements: &[Settlement], keep: bool) -> Str
             _ => None,
         }),
     );
-    text.push_str(&promote(table, settlements));
+    text.push_str(&promote(table, settlements, floor));
     text.push_str("COMMIT");
     text
 }
 
 /// Makes the first waiting events of a partition pending, if the events in front of them have left. It must be a
 /// statement after the one that let them leave: the module of the stores says why.
-fn promote(table: &str, settlements: &[Settlement]) -> String {
+///
+/// It looks at the events from `floor` on, and what waits is always among them. If an event in front is not, those behind
+/// become pending early, and the next claim puts them back.
+fn promote(table: &str, settlements: &[Settlement], floor: u64) -> String {
     let mut partitions: Vec<_> = settlements
         .iter()
         .filter(|s| s.outcome.leaves())
@@ -164,10 +190,13 @@ fn promote(table: &str, settlements: &[Settlement]) -> String {
         .iter()
         .map(|(topic, key)| format!("({}, {})", text_of(topic), text_of(key)))
         .collect();
-    let (values, first, next) = (values.join(", "), of_partition("h"), of_partition("w"));
+    let chosen = format!(">= '{floor}'");
+    let (first, next) = (of_partition("h", &chosen), of_partition("w", &chosen));
+    let values = values.join(", ");
     format!(
         "UPDATE {table} SET state = 0, due_at = statement_timestamp(), queued_xid = {NUMBER} WHERE state = 3 AND seq IN (
-    SELECT w.seq FROM (VALUES {values}) p(topic, partition_key)
+    SELECT w.seq FROM (SELECT hashtextextended(topic, hashtextextended(partition_key, 0)) AS partition_hash, v.*
+        FROM (VALUES {values}) v(topic, partition_key)) p
      CROSS JOIN LATERAL (SELECT h.state FROM {table} h WHERE {first} ORDER BY h.seq LIMIT 1) h
      CROSS JOIN LATERAL (SELECT w.seq, w.state FROM {table} w WHERE {next} ORDER BY w.seq LIMIT {PROMOTED}) w
      WHERE h.state = 3 AND w.state = 3);\n"
@@ -237,15 +266,13 @@ const SINCE: &str = "greatest(appended_at, deliver_at)";
 /// tried. Each part reads a range of an index, and no more rows than it says.
 #[cfg(any(feature = "metrics", feature = "operate"))]
 pub(super) fn sample(table: &str) -> String {
-    let ready = "state = 0 AND queued_xid IS NOT NULL";
-    let later = "state = 0 AND queued_xid IS NULL";
     format!(
-        "SELECT (SELECT count(*) FROM ((SELECT 1 FROM {table} WHERE {ready} LIMIT {COUNTED}) \
-         UNION ALL (SELECT 1 FROM {table} WHERE {later} LIMIT {COUNTED}) LIMIT {COUNTED}) AS pending), \
+        "SELECT (SELECT count(*) FROM ((SELECT 1 FROM {table} WHERE {READY} LIMIT {COUNTED}) \
+         UNION ALL (SELECT 1 FROM {table} WHERE {LATER} LIMIT {COUNTED}) LIMIT {COUNTED}) AS pending), \
          (SELECT count(*) FROM (SELECT 1 FROM {table} WHERE state = 2 LIMIT {COUNTED}) AS dead), \
          (SELECT (extract(epoch FROM clock_timestamp() - min(since)) * 1000000)::bigint FROM ( \
-         (SELECT {SINCE} AS since FROM {table} WHERE {ready} ORDER BY queued_xid, seq LIMIT {SEARCHED}) UNION ALL \
-         (SELECT since FROM (SELECT {SINCE} AS since, due_at, attempts FROM {table} WHERE {later} \
+         (SELECT {SINCE} AS since FROM {table} WHERE {READY} ORDER BY queued_xid, seq LIMIT {SEARCHED}) UNION ALL \
+         (SELECT since FROM (SELECT {SINCE} AS since, due_at, attempts FROM {table} WHERE {LATER} \
          ORDER BY due_at, seq LIMIT {SEARCHED}) AS later \
          WHERE due_at <= statement_timestamp() OR attempts > 0)) AS due)"
     )
@@ -294,6 +321,6 @@ UNION ALL SELECT 'it has no valid index on (queued_xid, seq) for the events that
     WHERE NOT EXISTS (SELECT FROM i WHERE valid AND columns[1:2] = '{queued_xid,seq}')
 UNION ALL SELECT 'it has no valid index on (due_at, seq) for the events that become due: a claim would read the whole table' FROM o
     WHERE NOT EXISTS (SELECT FROM i WHERE valid AND columns[1:2] = '{due_at,seq}')
-UNION ALL SELECT 'it has no valid index on (topic, partition_key, seq) for the events that have not left' FROM o
-    WHERE NOT EXISTS (SELECT FROM i WHERE valid AND partial AND columns[1:3] = '{topic,partition_key,seq}')
+UNION ALL SELECT 'it has no valid index on (partition_hash, seq, queued_xid) for the events that have not left' FROM o
+    WHERE NOT EXISTS (SELECT FROM i WHERE valid AND partial AND columns[1:3] = '{partition_hash,seq,queued_xid}')
 UNION ALL SELECT 'there is no table of the paused topics beside it' WHERE to_regclass($1 || '_paused') IS NULL";

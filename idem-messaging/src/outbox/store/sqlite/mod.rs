@@ -116,6 +116,7 @@ impl Store for Sqlite {
         table: &str,
         settlements: &[Settlement],
         keep: bool,
+        _horizon: &(),
     ) -> Result<Vec<(i64, Uuid)>, Error> {
         let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
         let written = settle::settle(&mut tx, table, settlements, keep).await?;
