@@ -110,7 +110,7 @@ pub use self::stores::schema;
 #[cfg(any(feature = "encrypt", feature = "zstd"))]
 pub use self::values::codec;
 pub use self::values::{error, fingerprint, key, policy, record, version};
-pub use self::workers::purge;
+pub use self::workers::{purge, takeover};
 
 pub use self::calls::lease::Attempt;
 pub use self::values::error::{Error, ErrorKind};
@@ -121,3 +121,4 @@ pub use self::values::replay::{ReplayExt, Replayable};
 pub use self::workers::purge::{PurgeWorker, Purged};
 #[cfg(feature = "metrics")]
 pub use self::workers::sampler::MetricsSampler;
+pub use self::workers::takeover::TakeoverWorker;

@@ -85,6 +85,16 @@ pub(crate) struct LeaseHolder {
     pub(crate) attempt_id: AttemptId,
     /// How a lapsed lease is handled.
     pub(crate) on_lapse: OnLapse,
+    /// The attempt whose lapsed lease is to be taken over. Then nothing else runs the body: neither a key that has
+    /// become free, nor the lapsed lease of another attempt.
+    pub(crate) takes_over: Option<AttemptId>,
+}
+
+impl LeaseHolder {
+    /// Returns whether this attempt is to take over the lease of another attempt than this one.
+    fn succeeds_another_than(self, lapsed: AttemptId) -> bool {
+        self.takes_over.is_some_and(|other| other != lapsed)
+    }
 }
 
 /// The next step of the call.
@@ -140,7 +150,7 @@ pub enum KeyBefore {
 /// 2. Otherwise the record decides: mismatch, completed, failed, unknown, live lease, lapsed lease.
 ///    Only an attempt that requests a lease acts on a lapsed one.
 /// 3. Without a record, or with a released record of the same request, the lock decides: nested,
-///    refused, or run.
+///    refused, or run. An attempt that is to take a certain lease over does not run then.
 pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
     let Lookup { record, lock, now } = lookup;
     let (mut reclaimable, mut before) = (None, KeyBefore::Unused);
@@ -161,12 +171,22 @@ pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
             retry_after: DEFAULT_RETRY_AFTER,
         }),
         Lock::NoTransaction => Decision::Refuse(Error::NotInTransaction),
+        Lock::Granted | Lock::NotAsked if takes_over_only(input) => {
+            Decision::Refuse(Error::LeaseLost)
+        }
         Lock::Granted | Lock::NotAsked => Decision::Run {
             replaces: reclaimable.map(|(attempt_id, _)| attempt_id),
             attempt: reclaimable.map_or(1, |(_, attempt)| attempt.saturating_add(1)),
             before,
         },
     }
+}
+
+/// Returns whether the attempt runs only if it takes a certain lease over.
+fn takes_over_only(input: DecideInput<'_>) -> bool {
+    input
+        .lease_holder
+        .is_some_and(|lease_holder| lease_holder.takes_over.is_some())
 }
 
 /// Returns whether a record counts as absent because its retention is over. Leases and unknown
@@ -229,6 +249,11 @@ fn decide_lease(record: Record, now: Timestamp, lease_holder: Option<LeaseHolder
             Decision::AlreadyHeld {
                 attempt: record.attempt,
             }
+        }
+        Some(lease_holder)
+            if has_lapsed && lease_holder.succeeds_another_than(record.attempt_id) =>
+        {
+            Decision::Refuse(Error::LeaseLost)
         }
         Some(lease_holder) if has_lapsed => match lease_holder.on_lapse {
             OnLapse::Retry => Decision::TakeOver {

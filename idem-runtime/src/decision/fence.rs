@@ -23,7 +23,7 @@ use crate::values::record::Status;
 /// A change of a lease's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
-    /// A heartbeat extends the lease.
+    /// A heartbeat extends the lease, or the owner ends it at this moment.
     Extend,
     /// The body succeeded.
     Complete,

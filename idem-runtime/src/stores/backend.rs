@@ -6,6 +6,7 @@ use std::future::Future;
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Pool, Transaction};
 
+use super::lapsed::{LapsedLease, LapsedSearch};
 #[cfg(feature = "metrics")]
 use super::session::TableSample;
 use super::session::{
@@ -244,6 +245,13 @@ pub trait Backend: Database<Connection: Session> {
         purgeable: Purgeable,
         limit: u32,
     ) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
+
+    /// Returns leases that have lapsed under `on_lapse = "retry"`, in the order of their lapses, by one statement.
+    #[doc(hidden)]
+    fn lapsed(
+        conn: &mut Self::Connection,
+        search: &LapsedSearch<'_>,
+    ) -> impl Future<Output = Result<Vec<LapsedLease>, Error>> + Send;
 
     /// Looks at the whole table, for its metrics: how many outcomes are unknown for longer than `unknown_for`
     /// microseconds, and how long the oldest record has outlived its retention.

@@ -14,13 +14,14 @@ use sqlx::Transaction;
 use super::backend::Backend;
 use super::claim::Found;
 use super::hold::decide_held;
+use super::lapsed::{Page, UnknownRecord};
 use super::session::{CommitError, FoundBy, NewRecord, RequestOf, Session};
 use crate::decision::{Change, DecideInput, Decision, KeyBefore, LeaseHolder, Lookup, decide};
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::identity::Identity;
 use crate::values::policy::Lease;
-use crate::values::record::{AttemptId, CODEC_JSON, Record, RecordFormat, Status, Timestamp};
+use crate::values::record::{AttemptId, CODEC_JSON, Record, RecordFormat, Status};
 
 /// A database that keeps leases. Sealed; implemented by sqlx's database types.
 #[diagnostic::on_unimplemented(
@@ -147,6 +148,8 @@ pub(super) async fn decided<S: LeaseStatements>(
 pub struct LeaseRequest<'a> {
     pub(crate) input: DecideInput<'a>,
     pub(crate) lease: Lease,
+    /// The attempt whose lapsed lease is to be taken over, if nothing else may be claimed.
+    pub(crate) takes_over: Option<AttemptId>,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) format: RecordFormat,
     pub(crate) request: Option<&'a [u8]>,
@@ -196,6 +199,7 @@ impl<'a> LeaseRequest<'a> {
         self.input.lease_holder = Some(LeaseHolder {
             attempt_id,
             on_lapse: self.lease.on_lapse(),
+            takes_over: self.takes_over,
         });
         self
     }
@@ -365,36 +369,5 @@ impl Extended {
         missing
             .filter(|due| !self.extended.contains(&due.attempt_id))
             .collect()
-    }
-}
-
-/// Selects the records of unknown outcome to list.
-#[derive(Clone, Copy)]
-pub struct Page<'a> {
-    pub(crate) table: &'a str,
-    pub(crate) namespace: &'a str,
-    pub(crate) limit: u32,
-    /// `locked_until`, scope and key of the last record on the page before.
-    pub(crate) after: Option<(Timestamp, &'a str, &'a str)>,
-}
-
-impl fmt::Debug for Page<'_> {
-    /// Shows no key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page").finish_non_exhaustive()
-    }
-}
-
-/// A record of unknown outcome, with its scope and key.
-pub struct UnknownRecord {
-    pub(crate) scope: String,
-    pub(crate) key: String,
-    pub(crate) record: Record,
-}
-
-impl fmt::Debug for UnknownRecord {
-    /// Shows neither scope nor key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnknownRecord").finish_non_exhaustive()
     }
 }

@@ -223,6 +223,13 @@ pub(super) fn is_to_be_settled() -> String {
     format!("(status = {unknown} OR status = {in_progress} AND on_lapse = {becomes_unknown})")
 }
 
+/// Returns the condition on a record in progress whose attempt may be repeated once its lease has lapsed; `row` is
+/// `"r."`.
+pub(super) fn is_to_be_retried(row: &str) -> String {
+    let (in_progress, retries) = (Status::InProgress.code(), OnLapse::Retry.code());
+    format!("{row}status = {in_progress} AND {row}on_lapse = {retries}")
+}
+
 /// Returns the assignments to a lapsed lease, by the policy under which it was claimed. A released record gets
 /// another attempt's id. This fences its owner off, who may still ask for the answer to its claim.
 pub(super) fn lapsed(expires: &str, becomes: &str) -> String {

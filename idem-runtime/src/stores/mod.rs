@@ -12,6 +12,7 @@ mod fast_check;
 #[cfg(feature = "test-switches")]
 pub mod fast_check;
 pub(crate) mod hold;
+pub(crate) mod lapsed;
 pub(crate) mod lease;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod lease_sql;

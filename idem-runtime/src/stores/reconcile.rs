@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 
 use super::bound::Bound;
 use super::claim::ClaimRequest;
-use super::lease::{LeaseSession, Overdue, Page, UnknownRecord, Write};
+use super::lapsed::{Page, UnknownRecord};
+use super::lease::{LeaseSession, Overdue, Write};
 use super::leased::{certain, write_fenced};
 use super::session::Purgeable;
 use crate::decision::{Change, Opener};

@@ -5,6 +5,7 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 use uuid::Uuid;
 
 use super::backend::Backend;
+use super::lapsed::LapsedLease;
 use crate::values::error::Error;
 use crate::values::fingerprint::Fingerprint;
 use crate::values::record::{AttemptId, Record, Status, Timestamp, kept_request};
@@ -74,6 +75,31 @@ where
     };
     check_columns(&record)?;
     Ok(Some(record))
+}
+
+/// Reads a lapsed lease, as the search for them returns it. `text` reads a column of text.
+pub(super) fn lapsed_lease<R>(
+    row: &R,
+    text: fn(&R, &str) -> Result<String, Error>,
+) -> Result<LapsedLease, Error>
+where
+    R: Row<Database: Backend>,
+    for<'i> &'i str: ColumnIndex<R>,
+    for<'r> i32: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Uuid: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let map_error = <R::Database as Backend>::map_error;
+    Ok(LapsedLease {
+        namespace: text(row, "namespace")?,
+        operation: text(row, "operation")?,
+        scope: text(row, "scope")?,
+        key: text(row, "key")?,
+        attempt_id: AttemptId::from_uuid(row.try_get("attempt_id").map_err(map_error)?),
+        attempt: row.try_get("attempt").map_err(map_error)?,
+        locked_until: timestamp(row, "locked_until")?,
+        now: timestamp(row, "now")?,
+    })
 }
 
 /// Reads a stored fingerprint.

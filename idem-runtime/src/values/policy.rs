@@ -96,7 +96,8 @@ pub enum OnLapse {
     /// happens twice.
     #[default]
     Unknown,
-    /// The next caller takes over and runs the body again. Choose this if the effect is safe to
+    /// The next caller takes over and runs the body again, or without one a
+    /// [`TakeoverWorker`](crate::TakeoverWorker). Choose this if the effect is safe to
     /// repeat: the provider deduplicates by [`external_key`](crate::Attempt::external_key), or a
     /// second mail is better than none.
     Retry,

@@ -70,6 +70,12 @@ impl OperationSpec {
         self
     }
 
+    /// Lets a call refuse a duplicate of a running attempt at once, whatever the operation says.
+    pub(crate) const fn without_wait(mut self) -> Self {
+        self.policy.on_conflict = OnConflict::Reject;
+        self
+    }
+
     pub(crate) const fn record_failures(mut self) -> Self {
         self.policy.failures = Failures::Record;
         self

@@ -7,6 +7,7 @@ mod archiving;
 pub mod purge;
 #[cfg(feature = "metrics")]
 pub(crate) mod sampler;
+pub mod takeover;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

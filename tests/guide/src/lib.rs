@@ -28,6 +28,8 @@ mod pages {
     struct Mcp;
     #[doc = include_str!("../../../docs/guide/messages.md")]
     struct Messages;
+    #[doc = include_str!("../../../docs/guide/multi-step.md")]
+    struct MultiStep;
     #[doc = include_str!("../../../docs/guide/other-stacks.md")]
     struct OtherStacks;
     #[doc = include_str!("../../../docs/guide/testing.md")]

@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use crate::database::{LeaseDatabase, Postgres, Sqlite};
 use crate::desk::{Desk, ada, fresh_key, send_again, send_once};
+use crate::takeover::worker;
 
 /// Starts a client on this database, and kills it after its body has handed the mail in.
 async fn killed_at_work(url: &str, policy: &str, key: &str) {
@@ -70,4 +71,28 @@ async fn a_process_killed_while_it_holds_a_lease_leaves_its_outcome_unknown() {
     let database = Sqlite::open().await;
     let url = database.database.url();
     a_killed_owner_leaves_an_unknown_outcome(database, &url).await;
+}
+
+async fn a_killed_owner_is_followed_by_the_worker<H: LeaseDatabase>(database: H, url: &str) {
+    let (key, desk) = (fresh_key(), Desk::new(&[]));
+    killed_at_work(url, "retry", key.as_str()).await;
+    let worker = worker(&database, &desk, 9);
+    let swept = worker.run_once().await.expect("it answers");
+    assert_eq!(swept.found, 0, "its lease is live");
+    database.lapse().await;
+    let swept = worker.run_once().await.expect("it answers");
+    assert_eq!((swept.found, swept.completed), (1, 1));
+    let sent = send_again(&database.pool(), &key, ada(), desk.clone()).await;
+    let sent = sent.expect("it was sent");
+    assert!(sent.replayed() && sent.number == 2 && desk.count() == 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_killed_while_it_holds_a_lease_is_followed_by_a_worker() {
+    let database = Postgres::open().await;
+    let url = database.database.url();
+    a_killed_owner_is_followed_by_the_worker(database, &url).await;
+    let database = Sqlite::open().await;
+    let url = database.database.url();
+    a_killed_owner_is_followed_by_the_worker(database, &url).await;
 }

@@ -1,6 +1,7 @@
 //! Leased handlers on real databases: detached runs, heartbeats, the fence, lapses, lost answers,
 //! killed processes.
 
+mod abandoned;
 mod cost;
 mod database;
 mod desk;
@@ -18,6 +19,10 @@ mod shutdown;
 mod spans;
 mod stack;
 mod starved;
+mod takeover;
+mod takeover_left;
+mod takeover_plans;
+mod takeover_versions;
 mod unkept;
 mod waiters;
 
@@ -66,6 +71,29 @@ macro_rules! stamp {
                 starved::{
                     a_lease_lives_and_ends_while_other_bodies_hold_every_connection,
                     leases_that_are_due_together_are_extended_together,
+                }
+                takeover::{
+                    an_abandoned_mail_is_sent_by_the_worker_and_its_client_replays,
+                    the_worker_gives_the_provider_the_key_that_the_client_gave,
+                    a_live_lease_is_never_taken_over,
+                    of_many_workers_and_clients_at_once_one_runs_the_body,
+                    a_run_that_fails_is_repeated_until_its_attempts_are_used_up,
+                    a_lapse_of_the_last_attempt_makes_the_outcome_unknown,
+                    after_a_failed_run_a_client_need_not_wait_and_the_worker_does,
+                    a_permanent_failure_of_the_worker_is_replayed_to_the_client,
+                    a_run_in_doubt_is_not_repeated,
+                    what_the_worker_does_not_handle_is_untouched,
+                    a_cancelled_worker_begins_nothing_and_its_runs_go_on,
+                    many_abandoned_mails_are_sent_page_by_page_a_few_at_a_time,
+                }
+                takeover_left::{
+                    a_request_that_is_not_the_fingerprints_is_left_for_the_client,
+                    a_request_that_does_not_decode_is_left_for_the_client,
+                    a_request_too_large_to_be_kept_is_left_for_the_client,
+                    a_worker_claims_nothing_but_the_very_lease_that_it_found,
+                }
+                takeover_versions::{
+                    a_worker_records_the_version_that_the_handler_reads,
                 }
                 fence::{
                     a_slow_owner_is_told_and_records_nothing_over_the_next_owner,

@@ -32,7 +32,7 @@ pub(crate) enum Situation {
     CustomPlans,
 }
 
-const SITUATIONS: [Situation; 5] = [
+pub(crate) const SITUATIONS: [Situation; 5] = [
     Situation::Analysed,
     Situation::NeverAnalysed,
     Situation::AnalysedWhenEmpty,
@@ -127,6 +127,15 @@ impl Explained {
 
     /// Returns the plans of all statements so far that write records in this way.
     pub(crate) async fn plans(&self, operation: &str) -> Vec<Value> {
+        let mut plans = self.all_plans().await;
+        plans.retain(|plan| {
+            plan["Relation Name"] == "idem_record" && plan["Operation"] == operation
+        });
+        plans
+    }
+
+    /// Returns the plans of all statements so far.
+    pub(crate) async fn all_plans(&self) -> Vec<Value> {
         // What was written before this line is in the log when the line is.
         let line = format!("plans until {}", fresh_key().as_str());
         let mut conn = self.database.connect().await;
@@ -150,14 +159,11 @@ impl Explained {
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
             values.next()?.ok()
         });
-        let plans = plans.map(|explained| explained["Plan"].clone());
-        plans
-            .filter(|plan| plan["Relation Name"] == "idem_record" && plan["Operation"] == operation)
-            .collect()
+        plans.map(|explained| explained["Plan"].clone()).collect()
     }
 }
 
-async fn run(conn: &mut PgConnection, statement: &str) {
+pub(crate) async fn run(conn: &mut PgConnection, statement: &str) {
     conn.execute(sqlx::raw_sql(AssertSqlSafe(statement)))
         .await
         .unwrap_or_else(|error| panic!("{statement}: {error}"));

@@ -56,6 +56,8 @@ pub struct Request {
     lock_key: Option<LockKey>,
     canonical: Option<Vec<u8>>,
     fingerprint: Option<Fingerprint>,
+    /// The key that the caller gave, with its scope, if the record holds a hash of it.
+    clear_key: Option<IdempotencyKey>,
     /// What the operation's codec does with the record.
     call_codec: CallCodec,
     started: Instant,
@@ -90,6 +92,7 @@ impl Request {
             lock_key: None,
             canonical: None,
             fingerprint: None,
+            clear_key: None,
             call_codec: CallCodec::default(),
             started: Instant::now(),
             observed: Observed::of(&operation),
@@ -170,6 +173,17 @@ impl Request {
         }
     }
 
+    /// Makes this the call that a record was written for: its identity as it is stored, and its request.
+    pub(crate) fn resume(&mut self, identity: Identity, canonical: Vec<u8>) -> Result<(), Error> {
+        self.call_codec = CallCodec::of(self.operation.codec())?;
+        let fingerprint = self
+            .call_codec
+            .fingerprint(&identity, &self.name, &canonical)?;
+        (self.key, self.identity) = (None, Some(identity));
+        (self.fingerprint, self.canonical) = (Some(fingerprint), Some(canonical));
+        Ok(())
+    }
+
     /// Stores a fault, unless an earlier one is stored.
     fn fail(&mut self, fault: Invalid) {
         self.fault.get_or_insert(fault);
@@ -188,6 +202,9 @@ impl Request {
             };
             let namespace = self.operation.namespace();
             self.call_codec = CallCodec::of(self.operation.codec())?;
+            if self.call_codec.hashes_names() {
+                self.clear_key = Some(key.clone().scoped(scope.clone()));
+            }
             let (scope, key) = self.call_codec.stored(namespace, scope, key)?;
             let identity = self
                 .identity
@@ -241,6 +258,11 @@ impl Request {
 
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
+    }
+
+    /// Returns the key that the caller gave, if the record holds a hash of it.
+    pub(crate) fn clear_key(&self) -> Option<&IdempotencyKey> {
+        self.clear_key.as_ref()
     }
 
     /// Starts the call: if it is dropped before another outcome is emitted, the event says

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::values::error::Error;
 use crate::values::identity::Identity;
+use crate::values::key::IdempotencyKey;
 use crate::values::record::AttemptId;
 
 /// One attempt at an effect outside the database: the handle that the body of a leased handler
@@ -40,6 +41,8 @@ pub struct Attempt {
 
 struct Shared {
     identity: Identity,
+    /// The key that the caller gave, if the identity has a hash of it.
+    clear_key: Option<IdempotencyKey>,
     id: AttemptId,
     number: i32,
     lease_state: watch::Sender<LeaseState>,
@@ -72,7 +75,7 @@ pub(super) type HeartbeatRequest = oneshot::Sender<Result<(), Error>>;
 
 impl Attempt {
     pub(super) fn new(
-        identity: Identity,
+        (identity, clear_key): (Identity, Option<IdempotencyKey>),
         id: AttemptId,
         number: i32,
         until: Instant,
@@ -87,6 +90,7 @@ impl Attempt {
         Self {
             shared: Arc::new(Shared {
                 identity,
+                clear_key,
                 id,
                 number,
                 lease_state: watch::Sender::new(lease_state),
@@ -106,6 +110,17 @@ impl Attempt {
     /// was released or lapsed, and its effect may have happened in part.
     pub fn number(&self) -> i32 {
         self.shared.number
+    }
+
+    /// Returns the key that this is an attempt at, with its scope: to derive the keys of steps from
+    /// ([`child`](IdempotencyKey::child)) where the body has no other, as under a
+    /// [`TakeoverWorker`](crate::TakeoverWorker).
+    pub fn key(&self) -> IdempotencyKey {
+        let identity = &self.shared.identity;
+        match &self.shared.clear_key {
+            Some(key) => key.clone(),
+            None => identity.key().clone().scoped(identity.scope().clone()),
+        }
     }
 
     /// Returns the key to send to the external service. It is the same for every attempt of this
@@ -224,13 +239,19 @@ impl fmt::Debug for Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::key::{IdempotencyKey, Scope};
+    use crate::values::key::Scope;
 
     fn attempt(until: Instant) -> Attempt {
         let key = "k".parse::<IdempotencyKey>().expect("a key");
         let identity = Identity::of_operation("mail", Scope::GLOBAL, key);
         let (heartbeat_requests, _) = mpsc::unbounded_channel();
-        Attempt::new(identity, AttemptId::random(), 1, until, heartbeat_requests)
+        Attempt::new(
+            (identity, None),
+            AttemptId::random(),
+            1,
+            until,
+            heartbeat_requests,
+        )
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use sqlx::Pool;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::request::TakesOver;
 use crate::calls::kit::backoff::{Backoff, RESOLVE_WITHIN};
 use crate::calls::kit::pooled_conn::PooledConn;
 use crate::calls::kit::request::Request;
@@ -55,7 +56,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
     pool: &Pool<DB>,
     request: &Request,
     claim_request: &ClaimRequest<PoolTraitsOf<DB>>,
-    lease: Lease,
+    (lease, takes_over): (Lease, Option<TakesOver>),
     backoff: &mut Backoff,
 ) -> Result<Claimed, Decision> {
     let binding = Binding {
@@ -69,6 +70,7 @@ pub(super) async fn claim<DB: LeaseBackend>(
     let lease_request = LeaseRequest {
         input: request.decide_input(),
         lease,
+        takes_over: takes_over.map(|takes_over| takes_over.lapsed),
         fingerprint: request.fingerprint(),
         format: call_codec.format(),
         request: kept.as_deref(),

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::attempt::Attempt;
 use super::heartbeats::Heartbeats;
+use super::request::TakesOver;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::RESOLVE_WITHIN;
 use crate::calls::kit::contract::Contract;
@@ -27,6 +28,8 @@ pub(super) struct HeldLease<DB: LeaseBackend> {
     pub(super) heartbeats: Arc<Heartbeats<DB>>,
     pub(super) claim_request: ClaimRequest<PoolTraitsOf<DB>>,
     pub(super) lease: Lease,
+    /// What the attempt took over, if it has no caller.
+    pub(super) takes_over: Option<TakesOver>,
     /// The retention of the final record, in microseconds.
     pub(super) retention: i64,
 }
@@ -115,13 +118,7 @@ impl<DB: LeaseBackend> HeldLease<DB> {
             }
             Err(error) => {
                 let Some(encoded) = contract.encode_failure(limit, request.name(), &error) else {
-                    let change = if attempt.is_in_doubt() {
-                        Change::Doubt
-                    } else {
-                        Change::Release
-                    };
-                    // If the write fails, the lease lapses; the answer is the body's own error.
-                    let _ = self.persist(attempt, &own(change)).await;
+                    self.give_up(attempt).await;
                     return Answer::Failed(error);
                 };
                 let (bytes, error) = match encoded {
@@ -162,15 +159,35 @@ impl<DB: LeaseBackend> HeldLease<DB> {
             .protect(binding, column, attempt_id, json)
     }
 
-    /// Ends the attempt of a body that panicked as if its lease had lapsed. If the write fails, the
-    /// lease lapses.
-    pub(super) async fn panicked(&self, attempt: &Attempt) {
-        let change = match self.lease.on_lapse() {
-            OnLapse::Retry if !attempt.is_in_doubt() => Change::Release,
-            OnLapse::Retry | OnLapse::Unknown => Change::Doubt,
+    /// Ends the attempt of a body that failed without a failure to record. If the write fails, the lease lapses.
+    ///
+    /// A caller knows of the failure and may call again: the key is released to it. Of an attempt that a worker
+    /// began nobody knows: its lease ends now, and the next caller takes it over, or the worker after a pause. After
+    /// the last attempt somebody must look.
+    async fn give_up(&self, attempt: &Attempt) {
+        let attempt_id = self.claim_request.attempt_id;
+        let write = match self.takes_over {
+            _ if attempt.is_in_doubt() => Write::own(Change::Doubt, attempt_id, self.retention),
+            None => Write::own(Change::Release, attempt_id, self.retention),
+            Some(takes_over) if takes_over.is_last(attempt.number()) => {
+                Write::own(Change::Doubt, attempt_id, self.retention)
+            }
+            Some(_) => Write::own(Change::Extend, attempt_id, 0),
         };
-        let write = Write::own(change, self.claim_request.attempt_id, self.retention);
         let _ = self.persist(attempt, &write).await;
+    }
+
+    /// Ends the attempt of a body that panicked as if its lease had lapsed.
+    pub(super) async fn panicked(&self, attempt: &Attempt) {
+        match self.lease.on_lapse() {
+            OnLapse::Retry => self.give_up(attempt).await,
+            OnLapse::Unknown => {
+                let attempt_id = self.claim_request.attempt_id;
+                let write = Write::own(Change::Doubt, attempt_id, self.retention);
+                // If the write fails, the lease lapses.
+                let _ = self.persist(attempt, &write).await;
+            }
+        }
     }
 
     /// Returns the answer if the body ended and its record could not be written. If the database

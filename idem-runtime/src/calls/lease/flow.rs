@@ -16,7 +16,7 @@ use super::drain::CountedRun;
 use super::ending::HeldLease;
 use super::heartbeat_task;
 use super::heartbeats::Heartbeats;
-use super::request::LeasedRequest;
+use super::request::{LeasedRequest, TakesOver};
 use super::source::LeaseSource;
 use crate::calls::kit::answer::Answer;
 use crate::calls::kit::backoff::Backoff;
@@ -154,14 +154,19 @@ async fn detached<DB: LeaseBackend, T, E>(
 ) -> Result<Replayable<T>, E> {
     let LeasedCall {
         pool,
-        request: LeasedRequest { mut request, lease },
+        request:
+            LeasedRequest {
+                mut request,
+                lease,
+                takes_over,
+            },
         contract,
         attempt_sender,
     } = call;
     let mut backoff = Backoff::default();
     let mut waiting = Some((attempt_sender, body));
     request.begun(0);
-    let answer = match prepare(pool, &mut request, lease) {
+    let answer = match prepare(pool, &mut request, lease, takes_over) {
         Ok(held_lease) => {
             answer(
                 held_lease,
@@ -220,7 +225,7 @@ async fn answer<DB: LeaseBackend, T, E>(
         &held_lease.pool,
         request,
         &held_lease.claim_request,
-        held_lease.lease,
+        (held_lease.lease, held_lease.takes_over),
         backoff,
     );
     let claimed = claimed.instrument(span).await;
@@ -245,7 +250,10 @@ async fn answer<DB: LeaseBackend, T, E>(
     let _held = meter.holds();
     let (requests, requested) = mpsc::unbounded_channel();
     let attempt = Attempt::new(
-        held_lease.claim_request.identity.clone(),
+        (
+            held_lease.claim_request.identity.clone(),
+            request.clear_key().cloned(),
+        ),
         held_lease.claim_request.attempt_id,
         claimed.attempt,
         claimed.until,
@@ -302,6 +310,7 @@ fn prepare<DB: LeaseBackend>(
     pool: Pool<DB>,
     request: &mut Request,
     lease: Lease,
+    takes_over: Option<TakesOver>,
 ) -> Result<HeldLease<DB>, Error> {
     let operation = *request.operation();
     // A lease needs a key, even if the operation's key is optional.
@@ -317,6 +326,7 @@ fn prepare<DB: LeaseBackend>(
         heartbeats,
         claim_request,
         lease,
+        takes_over,
         retention: operation.policy().retention_micros(),
     })
 }

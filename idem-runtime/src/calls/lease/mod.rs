@@ -17,7 +17,7 @@
 //! | the body panics | at once as after a lapse: unknown, or released under `on_lapse = "retry"` |
 //! | the process dies, or the runtime shuts down | unchanged: the lease lapses |
 //! | the lease lapses under `on_lapse = "unknown"` | unknown, written by the next caller |
-//! | the lease lapses under `on_lapse = "retry"` | taken over by the next caller, who runs the body |
+//! | the lease lapses under `on_lapse = "retry"` | taken over by the next caller, or by a [`TakeoverWorker`](crate::TakeoverWorker), who runs the body |
 //!
 //! **If a call is dropped**, its body continues: the caller's future only waits for it. The body
 //! runs in the caller's tracing span, but in its own task and therefore without the caller's

@@ -143,6 +143,7 @@ impl World {
             lease_holder: Some(LeaseHolder {
                 attempt_id: attempt(self.id(who)),
                 on_lapse: rules.on_lapse,
+                takes_over: None,
             }),
             opener: None,
         };

@@ -9,6 +9,7 @@ use crate::values::fingerprint::{FINGERPRINT_VERSION, Fingerprint};
 use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLapse};
 use crate::values::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
+mod lease;
 mod table;
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
@@ -320,75 +321,4 @@ fn a_caller_is_asked_to_wait_longer_the_older_the_attempt_and_never_beyond_its_l
         assert_eq!(retry_after(age, short), short);
     }
     assert_eq!(last, MAX_RETRY_AFTER);
-}
-
-fn leased(on_lapse: OnLapse) -> DecideInput<'static> {
-    DecideInput {
-        lease_holder: Some(LeaseHolder {
-            attempt_id: AttemptId::random(),
-            on_lapse,
-        }),
-        ..input(Some(REQUEST), Expiry::Replay)
-    }
-}
-
-#[test]
-fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
-    for (locked_until, live) in [(1_000_001, true), (1_000_000, false), (999_999, false)] {
-        let mut held = record(Status::InProgress);
-        held.locked_until = Some(Timestamp::from_micros(locked_until));
-        held.attempt = 7;
-        let id = held.attempt_id;
-        for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
-            match decision_with(Some(held.clone()), Lock::Granted, leased(on_lapse)) {
-                Decision::Refuse(Error::InFlight { retry_after }) => {
-                    assert!(live);
-                    assert_eq!(retry_after, Duration::from_micros(1));
-                }
-                Decision::TakeOver { lapsed, attempt: 8 } => {
-                    assert!(!live && lapsed == id && on_lapse == OnLapse::Retry);
-                }
-                Decision::Lapse(record) => {
-                    assert!(!live && record.attempt_id == id && on_lapse == OnLapse::Unknown);
-                }
-                other => panic!("{other:?}"),
-            }
-            // The fencing rule has its boundary at the same microsecond.
-            for change in [Change::TakeOver, Change::Lapse] {
-                assert_eq!(change.permits(&held, id, NOW), !live);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_lease_without_an_end_is_nobodys_to_take() {
-    let mut held = record(Status::InProgress);
-    held.locked_until = None;
-    for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
-        assert!(matches!(
-            decision_with(Some(held.clone()), Lock::Granted, leased(on_lapse)),
-            Decision::Refuse(Error::InFlight { .. })
-        ));
-    }
-    assert!(!Change::TakeOver.permits(&held, held.attempt_id, NOW));
-}
-
-#[test]
-fn a_lease_of_this_very_attempt_is_held_and_of_no_other() {
-    for locked_until in [10, 1_250_000] {
-        let mut held = record(Status::InProgress);
-        held.locked_until = Some(Timestamp::from_micros(locked_until));
-        let own = DecideInput {
-            lease_holder: Some(LeaseHolder {
-                attempt_id: held.attempt_id,
-                on_lapse: OnLapse::Unknown,
-            }),
-            ..input(Some(REQUEST), Expiry::Replay)
-        };
-        assert!(matches!(
-            decision_with(Some(held), Lock::Granted, own),
-            Decision::AlreadyHeld { attempt: 1 }
-        ));
-    }
 }

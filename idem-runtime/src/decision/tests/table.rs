@@ -151,6 +151,7 @@ impl Case {
                 Mode::Leased(on_lapse) => Some(LeaseHolder {
                     attempt_id,
                     on_lapse,
+                    takes_over: None,
                 }),
             },
             ..input(

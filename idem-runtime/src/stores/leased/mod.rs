@@ -117,6 +117,7 @@ impl<S: LeaseSession, Req, Res> Bound<'_, S, Req, Res> {
                 opener: Opener::of(call_codec.protection(), &claim_request.identity),
             },
             lease,
+            takes_over: None,
             fingerprint,
             format: call_codec.format(),
             request: Some(&kept),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::decision::Decision;
 use crate::stores::claim::{Found, HeldClaim};
-use crate::stores::lease::{Due, Extended, Overdue, Page, UnknownRecord};
+use crate::stores::lapsed::{Page, UnknownRecord};
+use crate::stores::lease::{Due, Extended, Overdue};
 use crate::stores::session::{BodyWrites, NewRecord, Purgeable, Session, Written, sealed::Sealed};
 use crate::values::identity::Identity;
 use crate::values::key::Scope;
@@ -125,6 +126,7 @@ async fn outrun(shows: fn(u32) -> bool) -> Result<LeaseAnswer, CommitError> {
             opener: None,
         },
         lease,
+        takes_over: None,
         fingerprint: None,
         format: RecordFormat::CLEAR,
         request: None,

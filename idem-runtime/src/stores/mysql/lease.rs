@@ -18,9 +18,10 @@ use sqlx::mysql::{MySql, MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
+use super::super::lapsed::{Page, UnknownRecord};
 use super::super::lease::{
-    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
-    UnknownRecord, Write, check_outside, decided, end,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Plan, Write,
+    check_outside, decided, end,
 };
 use super::super::session::{CommitError, NewRecord};
 use super::claim::{MySqlClaimRequest, seen_nothing};

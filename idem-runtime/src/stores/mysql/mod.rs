@@ -34,6 +34,7 @@ mod fused;
 mod hold;
 mod in_sync;
 mod inside;
+mod lapsed;
 mod lease;
 mod message;
 #[cfg(feature = "operate")]

@@ -7,6 +7,7 @@ use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, FinishOutcome, NotOpened, Opened, finish};
+use super::super::lapsed::{LapsedLease, LapsedSearch};
 use super::super::rollback_guard::RollbackGuard;
 #[cfg(feature = "metrics")]
 use super::super::session::TableSample;
@@ -15,7 +16,9 @@ use super::claim::{MySqlApproach, MySqlClaimRequest, MySqlHeldClaim, MySqlPoolTr
 use super::placeholder::{insert, take_row};
 #[cfg(feature = "metrics")]
 use super::sample;
-use super::{error, fused, in_sync, inside, look_up_before_begin, look_up_outside, purge, sql};
+use super::{
+    error, fused, in_sync, inside, lapsed, look_up_before_begin, look_up_outside, purge, sql,
+};
 use crate::decision::Lookup;
 use crate::stores::fast_check;
 use crate::values::error::Error;
@@ -224,6 +227,13 @@ impl Backend for MySql {
         limit: u32,
     ) -> Result<Option<u64>, Error> {
         purge::leading(conn, table, purgeable, limit).await
+    }
+
+    async fn lapsed(
+        conn: &mut MySqlConnection,
+        search: &LapsedSearch<'_>,
+    ) -> Result<Vec<LapsedLease>, Error> {
+        lapsed::lapsed(conn, search).await
     }
 
     #[cfg(feature = "metrics")]

@@ -7,9 +7,10 @@ use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
+use super::super::lapsed::{Page, UnknownRecord};
 use super::super::lease::{
-    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page,
-    UnknownRecord, Write, check_outside, decided, end,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Write,
+    check_outside, decided, end,
 };
 use super::super::session::{CommitError, NewRecord};
 use super::claim::PgClaimRequest;
@@ -30,7 +31,10 @@ impl LeaseSession for PgConnection {
         lease_request: &LeaseRequest<'_>,
     ) -> Result<Leased, CommitError> {
         check_outside(self)?;
-        if let Some(leased) = lease_message::claim(self, request, lease_request).await? {
+        // That message claims a free key, which is not to be claimed here.
+        if lease_request.takes_over.is_none()
+            && let Some(leased) = lease_message::claim(self, request, lease_request).await?
+        {
             return Ok(leased);
         }
         let failed = match self

@@ -16,6 +16,7 @@ mod error;
 mod fused;
 mod hold;
 mod in_sync;
+mod lapsed;
 mod lease;
 mod lease_message;
 mod look_up_before_begin;

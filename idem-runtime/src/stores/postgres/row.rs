@@ -8,7 +8,7 @@ use sqlx::postgres::{PgRow, PgValueFormat};
 use sqlx::{Row as _, ValueRef as _};
 
 use super::super::row;
-pub(super) use super::super::row::timestamp;
+pub(super) use super::super::row::{lapsed_lease, timestamp};
 use super::error;
 use crate::values::error::Error;
 use crate::values::key::hex;

@@ -5,6 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Pool, Row as _, Transa
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{Backend, FinishOutcome, NotOpened, Opened, finish};
+use super::super::lapsed::{LapsedLease, LapsedSearch};
 use super::super::rollback_guard::RollbackGuard;
 #[cfg(feature = "metrics")]
 use super::super::session::TableSample;
@@ -13,8 +14,8 @@ use super::claim::{FusedFallback, PgClaimRequest, PgHeldClaim, PgPoolTraits};
 #[cfg(feature = "metrics")]
 use super::sample;
 use super::{
-    Own as _, error, fused, in_sync, look, look_and_ask, look_up_before_begin, pool_traits, purge,
-    remember, sql,
+    Own as _, error, fused, in_sync, lapsed, look, look_and_ask, look_up_before_begin, pool_traits,
+    purge, remember, sql,
 };
 use crate::decision::{Lock, Lookup};
 use crate::values::error::Error;
@@ -204,6 +205,13 @@ impl Backend for Postgres {
         limit: u32,
     ) -> Result<Option<u64>, Error> {
         purge::leading(conn, table, purgeable, limit).await
+    }
+
+    async fn lapsed(
+        conn: &mut PgConnection,
+        search: &LapsedSearch<'_>,
+    ) -> Result<Vec<LapsedLease>, Error> {
+        lapsed::lapsed(conn, search).await
     }
 
     #[cfg(feature = "metrics")]

@@ -4,9 +4,10 @@ use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Transaction};
 
 use super::super::backend::Backend as _;
+use super::super::lapsed::{Page, UnknownRecord};
 use super::super::lease::{
-    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Page, Plan,
-    UnknownRecord, Write, check_outside, decided, end,
+    Due, Extended, LeaseRequest, LeaseSession, LeaseStatements, Leased, Overdue, Plan, Write,
+    check_outside, decided, end,
 };
 use super::super::lease_sql::values_of;
 use super::super::session::{CommitError, NewRecord};

@@ -25,6 +25,7 @@ mod durable;
 mod enter;
 mod error;
 mod hold;
+mod lapsed;
 mod lease;
 mod messages;
 #[cfg(feature = "operate")]

@@ -9,6 +9,7 @@ use sqlx::{Connection as _, Executor as _, Pool, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
 use super::super::backend::{self, Backend, FinishOutcome, NotOpened, Opened};
+use super::super::lapsed::{LapsedLease, LapsedSearch};
 #[cfg(feature = "metrics")]
 use super::super::session::TableSample;
 use super::super::session::{BodyWrites, CommitError, NewRecord, Purgeable, Session as _, Written};
@@ -18,7 +19,7 @@ use super::pool_file::PoolFile;
 use super::running::RunningKey;
 #[cfg(feature = "metrics")]
 use super::sample;
-use super::{error, file, look, look_as_writer, look_at_file, messages, pool_traits, sql};
+use super::{error, file, lapsed, look, look_as_writer, look_at_file, messages, pool_traits, sql};
 use crate::decision::{Lock, Lookup};
 use crate::values::error::{DatabaseError, Error};
 
@@ -209,6 +210,13 @@ impl Backend for Sqlite {
             Err(Error::Busy(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    async fn lapsed(
+        conn: &mut SqliteConnection,
+        search: &LapsedSearch<'_>,
+    ) -> Result<Vec<LapsedLease>, Error> {
+        lapsed::lapsed(conn, search).await
     }
 
     #[cfg(feature = "metrics")]

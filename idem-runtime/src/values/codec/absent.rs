@@ -25,6 +25,10 @@ impl NoCodec {
 }
 
 impl NoProtection {
+    pub(crate) fn hashes_names(&self) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn codec(&self) -> i16 {
         match *self {}
     }

@@ -51,6 +51,11 @@ impl CallCodec {
         }
     }
 
+    /// Returns whether the table holds hashes in place of scopes and keys.
+    pub(crate) fn hashes_names(&self) -> bool {
+        self.protection().is_some_and(Protection::hashes_names)
+    }
+
     /// Returns scope and key as the table holds them.
     pub(crate) fn stored(
         &self,

@@ -103,6 +103,19 @@ impl Protection {
         }
     }
 
+    /// Returns whether names are hashed.
+    pub(crate) fn hashes_names(&self) -> bool {
+        #[cfg(feature = "encrypt")]
+        {
+            self.names.is_some()
+        }
+        #[cfg(not(feature = "encrypt"))]
+        {
+            let _ = self;
+            false
+        }
+    }
+
     /// Returns whether names are hashed as by `other`.
     pub(super) fn hashes_names_as(&self, other: &Self) -> bool {
         #[cfg(feature = "encrypt")]

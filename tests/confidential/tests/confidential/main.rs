@@ -12,6 +12,7 @@ mod operators;
 mod requests;
 mod stores;
 mod subject;
+mod takeover;
 
 /// Makes a test of each law for one database.
 macro_rules! laws {
@@ -72,6 +73,11 @@ macro_rules! stamp {
                     waiters_replay_what_is_encrypted,
                     an_unknown_outcome_is_settled_by_a_store_with_the_codec,
                     a_store_without_the_codec_writes_no_result_in_clear,
+                }
+                takeover::{
+                    a_worker_opens_an_encrypted_request_and_its_client_replays,
+                    what_no_key_opens_is_left_until_the_key_is_there,
+                    a_record_with_a_hash_for_its_key_is_left_for_its_client,
                 }
                 stores::{
                     a_plain_store_encrypts_and_reads,

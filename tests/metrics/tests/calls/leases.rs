@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
-use idem_runtime::{Attempt, Error, LeasedOperation, Operation};
+use idem_runtime::takeover::Takeover;
+use idem_runtime::{Attempt, Error, LeasedOperation, Operation, TakeoverWorker};
 use idem_tests::patience::in_time;
 use tokio::sync::oneshot;
 
@@ -132,4 +133,64 @@ pub(crate) async fn a_heartbeat_that_comes_late_is_counted<P: Fixture>() {
     let late = recorded.sum("idempotency_lease_heartbeat_late_total", &OF_MAIL);
     assert!(late >= 1.0, "{}", recorded.text());
     recorded.expect("idempotency_lease_lost_total", &OF_MAIL, 0);
+}
+
+/// Runs a worker until its first sweep is reported. Its body needs a request of type `Req`.
+async fn sweep<P: Fixture, Req>(fixture: &P)
+where
+    Req: serde::de::DeserializeOwned + Send + 'static,
+{
+    let (reports, mut reported) = tokio::sync::mpsc::unbounded_channel();
+    let takeover = Takeover::of(RETRY).pauses(Duration::ZERO, Duration::ZERO);
+    let handled = TakeoverWorker::new(fixture.pool())
+        .handle(takeover, |_, _: Req| async { Ok::<i64, CallError>(5) });
+    let worker = handled.expect("under retry").on_sweep(move |result| {
+        // The test may have ended.
+        let _ = reports.send(result.as_ref().map(|swept| swept.found).is_ok());
+    });
+    let (stop, stopped) = oneshot::channel::<()>();
+    let reported = async {
+        let swept = reported.recv().await;
+        drop(stop);
+        swept
+    };
+    let ((), swept) = in_time("no report", async {
+        tokio::join!(worker.run(stopped), reported)
+    })
+    .await;
+    assert_eq!(swept, Some(true));
+}
+
+pub(crate) async fn a_takeover_counts_its_sweeps_and_what_it_left<P: Fixture>() {
+    let (fixture, recorded) = (P::open().await, recorded());
+    let _guard = record(&recorded);
+    let (leave, call) = begun(&fixture, RETRY).await;
+    fixture.lapse().await;
+    sweep::<P, String>(&fixture).await;
+    recorded.expect(
+        "idempotency_takeover_left_total",
+        &[("reason", "undecodable")],
+        1,
+    );
+    recorded.expect(
+        "idempotency_takeover_sweeps_total",
+        &[("outcome", "completed")],
+        1,
+    );
+    recorded.expect(
+        "idempotency_lease_lapsed_total",
+        &[("kind", "taken_over")],
+        0,
+    );
+    leave.send(()).expect("the body waits");
+    in_time("the call ends", call)
+        .await
+        .expect("no panic")
+        .expect("nobody took it over");
+    sweep::<P, i64>(&fixture).await;
+    recorded.expect(
+        "idempotency_takeover_left_total",
+        &[("reason", "undecodable")],
+        1,
+    );
 }

@@ -42,6 +42,7 @@ macro_rules! stamp {
                     a_lapsed_lease_is_counted_by_what_became_of_it,
                     a_lease_that_another_attempt_took_is_lost,
                     a_heartbeat_that_comes_late_is_counted,
+                    a_takeover_counts_its_sweeps_and_what_it_left,
                 }
                 table::{
                     a_sweep_counts_what_it_deleted,

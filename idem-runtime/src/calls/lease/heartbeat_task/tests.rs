@@ -51,6 +51,7 @@ mod asked_for {
                 opener: None,
             },
             lease,
+            takes_over: None,
             fingerprint: None,
             format: RecordFormat::CLEAR,
             request: None,
@@ -67,7 +68,7 @@ mod asked_for {
         let (heartbeat_requests, _) = mpsc::unbounded_channel();
         let until = Instant::now() + LEASE;
         let attempt = Attempt::new(
-            claim_request.identity.clone(),
+            (claim_request.identity.clone(), None),
             claim_request.attempt_id,
             number,
             until,

@@ -21,6 +21,8 @@
 //! | `idempotency.purge.sweeps` | counter | `outcome` | sweeps: `completed`, `skipped` (another node has the lead), `cancelled`, `failed` |
 //! | `idempotency.purge.overdue` | gauge, seconds | | by how much the oldest record has outlived its retention; of the [sampler](crate::MetricsSampler) |
 //! | `idempotency.unknown_outcome.overdue` | gauge | | outcomes unknown for more than 15 minutes; of the sampler |
+//! | `idempotency.takeover.sweeps` | counter | `outcome` | sweeps of the [takeover worker](crate::TakeoverWorker): `completed`, `cancelled`, `failed` |
+//! | `idempotency.takeover.left` | counter | `reason` | lapsed leases that it left for a client, each once in a process, by the names of [`LeftLeases`](crate::takeover::LeftLeases)' fields |
 //! | `idempotency.sampler.samples` | counter | `outcome` | samples: `taken`, `failed` |
 //!
 //! No label holds a key, a scope or a value of a request. `operation` is the name in the operation's constant: the
@@ -69,10 +71,12 @@ pub(crate) const PURGE_DELETED: &str = "idempotency.purge.deleted";
 pub(crate) const PURGE_SWEEPS: &str = "idempotency.purge.sweeps";
 pub(crate) const PURGE_OVERDUE: &str = "idempotency.purge.overdue";
 pub(crate) const UNKNOWN_OVERDUE: &str = "idempotency.unknown_outcome.overdue";
+pub(crate) const TAKEOVER_SWEEPS: &str = "idempotency.takeover.sweeps";
+pub(crate) const TAKEOVER_LEFT: &str = "idempotency.takeover.left";
 pub(crate) const SAMPLER_SAMPLES: &str = "idempotency.sampler.samples";
 
 /// Every metric, with its unit and its meaning.
-const ALL: [(&str, MetricKind, Unit, &str); 17] = {
+const ALL: [(&str, MetricKind, Unit, &str); 19] = {
     use MetricKind::{Counter, Gauge, Histogram};
     use Unit::{Count, Seconds};
     [
@@ -146,6 +150,18 @@ const ALL: [(&str, MetricKind, Unit, &str); 17] = {
             Gauge,
             Count,
             "Outcomes unknown for more than 15 minutes.",
+        ),
+        (
+            TAKEOVER_SWEEPS,
+            Counter,
+            Count,
+            "Sweeps of the takeover worker.",
+        ),
+        (
+            TAKEOVER_LEFT,
+            Counter,
+            Count,
+            "Lapsed leases that the takeover worker left for a client.",
         ),
         (SAMPLER_SAMPLES, Counter, Count, "Samples of the table."),
     ]

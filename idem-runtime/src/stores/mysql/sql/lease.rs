@@ -1,6 +1,7 @@
 //! The statements of lease mode.
 
-use super::super::super::lease::{Due, Overdue, Page, Write};
+use super::super::super::lapsed::Page;
+use super::super::super::lease::{Due, Overdue, Write};
 use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, condition, lapsed};
 use super::super::super::session::NewRecord;
 use super::super::claim::MySqlClaimRequest;

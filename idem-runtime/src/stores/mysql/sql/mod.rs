@@ -11,6 +11,7 @@
 pub(super) mod doctor;
 pub(super) mod fused;
 pub(super) mod hold;
+pub(super) mod lapsed;
 mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;

@@ -6,6 +6,7 @@
 pub(super) mod doctor;
 pub(super) mod fused;
 pub(super) mod hold;
+pub(super) mod lapsed;
 pub(super) mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;

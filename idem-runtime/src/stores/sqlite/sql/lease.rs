@@ -1,6 +1,7 @@
 //! The statements of lease mode.
 
-use super::super::super::lease::{Overdue, Page};
+use super::super::super::lapsed::Page;
+use super::super::super::lease::Overdue;
 use super::super::super::lease_sql::{LeaseDialect, LeaseValues, WriteValues, condition, lapsed};
 use super::super::claim::SqliteClaimRequest;
 use super::{COLUMNS, NOW, full};

@@ -3,6 +3,7 @@
 #[cfg(feature = "operate")]
 pub(super) mod doctor;
 pub(super) mod hold;
+pub(super) mod lapsed;
 pub(super) mod lease;
 #[cfg(feature = "operate")]
 pub(super) mod operate;
