@@ -53,7 +53,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Counts leases and unknown outcomes, at most 10,000.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn lease_health(&self) -> Result<LeaseHealth, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.lease_health_on(&mut pooled.conn).await;
@@ -112,7 +112,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// call in a transaction has no record before its end.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn oldest_in_flight(&self, limit: u32) -> Result<Vec<RecordSummary>, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.oldest_on(&mut pooled.conn, limit).await;
@@ -149,7 +149,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Counts what a purge would delete now, at most 10,000 records.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn purge_health(&self) -> Result<PurgeHealth, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.purge_health_on(&mut pooled.conn).await;

@@ -53,7 +53,8 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Returns the last changes of a record, the newest first, at most 100.
     ///
     /// # Errors
-    /// [`OperateError::AuditTable`] if there is no audit table; any error of the database.
+    /// - [`OperateError::AuditTable`] if there is no audit table.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn changes_of(&self, key: &RecordKey) -> Result<Vec<AuditRow>, OperateError> {
         let dialect = <DB::Connection as OperateSession>::DIALECT;
         let condition = format!(

@@ -82,7 +82,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// [`SearchResult::further`] says where the next search begins.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn search(&self, search: &Search) -> Result<SearchResult, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self.search_on(&mut pooled.conn, search).await;

@@ -40,8 +40,8 @@ impl<DB: OperateBackend> Operator<DB> {
     /// as [`retire_archive`](Self::retire_archive) does.
     ///
     /// # Errors
-    /// Those of [`purge`](Self::purge); [`Error::Archive`](crate::Error::Archive) if the archive takes fewer rows than it was
-    /// sent.
+    /// - Those of [`purge`](Self::purge).
+    /// - [`Error::Archive`](crate::Error::Archive) if the archive takes fewer rows than it was sent.
     pub async fn purge_into(
         &self,
         archive: Archive,
@@ -91,7 +91,8 @@ impl<DB: OperateBackend> Operator<DB> {
     /// Counts the rows of the archive that [`retire_archive`](Self::retire_archive) would delete. Reads the whole archive.
     ///
     /// # Errors
-    /// [`OperateError::Library`]: its variant lists what the database may refuse.
+    /// - [`Invalid`](crate::error::Invalid) if the time is shorter than 1 microsecond or longer than 36,500 days.
+    /// - [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn count_retired(&self, retention: Duration) -> Result<u64, OperateError> {
         check_retention(retention)?;
         let mut pooled = self.conn().await?;

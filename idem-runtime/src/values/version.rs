@@ -94,6 +94,30 @@ impl<T> Versions<T> {
     /// older JSON differs is refused ([`Error::NotStorable`](crate::Error::NotStorable)). Every caller gets it as it comes back,
     /// the first one too.
     ///
+    /// ```
+    /// use idem_runtime::version::{ConversionError, Versions};
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Payment { id: i64, currency: String }
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct PaymentV1 { id: i64 }
+    ///
+    /// fn downcast_payment(payment: &Payment) -> Result<Vec<u8>, ConversionError> {
+    ///     if payment.currency != "EUR" {
+    ///         return Err(ConversionError::new("version 1 knows euros only"));
+    ///     }
+    ///     serde_json::to_vec(&PaymentV1 { id: payment.id }).map_err(ConversionError::new)
+    /// }
+    ///
+    /// // For the first of two deploys: builds that know version 1 alone still read what this one writes.
+    /// const PAYMENT: Versions<Payment> = Versions::new(2, 1, |older| {
+    ///     older.read().map(|old: PaymentV1| Payment { id: old.id, currency: "EUR".to_owned() })
+    /// })
+    /// .writing(1, Some(downcast_payment));
+    /// assert_eq!((PAYMENT.version(), PAYMENT.written()), (2, 1));
+    /// ```
+    ///
     /// # Panics
     /// Panics if this build does not read `version`.
     #[must_use]

@@ -6,21 +6,26 @@ use std::{fmt, io};
 use super::compare::{Deviation, Differing, Effect};
 use crate::edges::registry::SharedOperations;
 
-/// Why a lock file does not hold. Nothing was changed.
+/// Why a check of a lock file failed. The program and the file are as they were. `Display` says what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockFault {
-    /// The program and the file differ.
+    /// The program and the file differ: an operation, its retention, its versions, or what it compares is in one and not
+    /// in the other. `Display` says of each whether retries of calls begun before the deploy would be refused. Undo the
+    /// change, or, if it is meant, write the file anew with `IDEM_LOCK=overwrite`.
     Differs(Differences),
-    /// Two handlers share an operation.
+    /// Two handlers of the program share an operation: a key used for one would be replayed by the other. It is found
+    /// before the file is read. Give one of them another `operation`.
     Shared(SharedOperations),
-    /// There is no file yet.
+    /// There is no file at this path yet. Write it with `IDEM_LOCK=overwrite`, and keep it in version control.
     Missing(PathBuf),
-    /// The file is not one of these.
+    /// The file at this path is no lock file of this version: not TOML, or with other members. Holds why. It may hold the
+    /// marks of a merge; write it anew with `IDEM_LOCK=overwrite`.
     Syntax(PathBuf, String),
-    /// The file cannot be read or written.
+    /// The file at this path cannot be read or, under `IDEM_LOCK=overwrite`, written: rights, or a directory that is not
+    /// there. Holds the system's error.
     Io(PathBuf, io::Error),
-    /// The variable has another value than `overwrite`.
+    /// The environment variable `IDEM_LOCK` has this value, and only `overwrite` has a meaning.
     Mode(String),
 }
 

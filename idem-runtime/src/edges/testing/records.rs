@@ -35,7 +35,8 @@ impl<DB: OperateBackend> fmt::Debug for Records<DB> {
 }
 
 impl<DB: OperateBackend> Records<DB> {
-    /// The records of an operation: that of a handler's `marker`, `Records::of(&pool, PlaceOrder::OPERATION)`, or a constant.
+    /// Names the records of an operation: that of a handler's `marker`, `Records::of(&pool, PlaceOrder::OPERATION)`, or a
+    /// constant.
     ///
     /// # Panics
     /// Panics if the operation's table has no name that SQL accepts, which its constructor has excluded.
@@ -44,7 +45,7 @@ impl<DB: OperateBackend> Records<DB> {
         Self::new(pool, operation.namespace(), operation.table_name())
     }
 
-    /// The records of a namespace, in the default table, for handlers without a `marker`.
+    /// Names the records of a namespace in the default table, for handlers without a `marker`.
     ///
     /// # Panics
     /// Panics if the text is no namespace.

@@ -57,7 +57,7 @@ impl<DB: OperateBackend> Operator<DB> {
     /// than 10,000 ended records, their numbers are estimates. Reads ranges of the indexes, and some 40,000 records at most.
     ///
     /// # Errors
-    /// Any error of the database.
+    /// [`OperateError::Library`]: its variant lists what the database may refuse.
     pub async fn hours(&self, hours: u32) -> Result<Hours, OperateError> {
         let mut pooled = self.conn().await?;
         let done = self

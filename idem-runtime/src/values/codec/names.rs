@@ -11,6 +11,19 @@ use crate::values::key::{IdempotencyKey, Scope, hex};
 ///
 /// A hash has 64 hexadecimal digits: HMAC-SHA-256 of the scope; and of namespace, scope and key. So one scope has one
 /// hash in every namespace, by which all of it is forgotten, and one key of two scopes has two.
+///
+/// ```
+/// use idem_runtime::codec::{Codec, Key, KeyId, Keyring, NameKey, Protection};
+///
+/// static PAYMENTS: Codec = Codec::new("PAYMENTS"); // `codec = PAYMENTS` in the attribute
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // From the secrets of the service: two keys, each used for nothing else.
+/// let payloads = Key::from_bytes([1; 32]);
+/// let names = NameKey::new(&Key::from_bytes([2; 32]));
+/// PAYMENTS.install(Protection::encrypted(Keyring::new(KeyId::new(1), &payloads)).hash_names(names))?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct NameKey {
     mac: Mac,
