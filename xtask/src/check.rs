@@ -33,6 +33,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
     for package in [
         "idem-runtime",
         "idem-axum",
+        "idem-client",
         "idem-jsonrpc",
         "idem-mcp",
         "idem-tonic",

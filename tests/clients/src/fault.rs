@@ -15,6 +15,8 @@ pub enum Fault {
     Lost,
     /// `half`: lets the service commit, and cuts the connection in the middle of the answer's body.
     Half,
+    /// `half-chunked`: the same without the answer's length, so that only the end of the last chunk is missing.
+    HalfChunked,
     /// `502-after`: lets the service commit, and answers with this status.
     After(u16),
     /// `503`: answers with this status and `Retry-After: 1`; the service never sees the request. 409 is the service's
@@ -22,6 +24,8 @@ pub enum Fault {
     Instead(u16),
     /// `moved-303`: lets the service commit, and redirects to its list of effects, at the same origin.
     Moved(u16),
+    /// `kept-307`: redirects to the same address, before the service sees the request.
+    Kept(u16),
     /// `away-307`: redirects to another origin.
     Away(u16),
 }
@@ -42,11 +46,14 @@ impl FromStr for Fault {
             "unsent" => Self::Unsent,
             "lost" => Self::Lost,
             "half" => Self::Half,
+            "half-chunked" => Self::HalfChunked,
             _ => {
                 if let Some(digits) = text.strip_suffix("-after") {
                     Self::After(status(digits)?)
                 } else if let Some(digits) = text.strip_prefix("moved-") {
                     Self::Moved(status(digits)?)
+                } else if let Some(digits) = text.strip_prefix("kept-") {
+                    Self::Kept(status(digits)?)
                 } else if let Some(digits) = text.strip_prefix("away-") {
                     Self::Away(status(digits)?)
                 } else {
@@ -71,7 +78,12 @@ impl Fault {
     pub fn reaches_the_service(self) -> bool {
         matches!(
             self,
-            Self::Pass | Self::Lost | Self::Half | Self::After(_) | Self::Moved(_)
+            Self::Pass
+                | Self::Lost
+                | Self::Half
+                | Self::HalfChunked
+                | Self::After(_)
+                | Self::Moved(_)
         )
     }
 }
@@ -94,12 +106,14 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_in_its_order_and_a_typing_error_is_found() {
-        let plan = Fault::plan("lost,502-after,409,moved-303,away-307,pass");
+        let plan = Fault::plan("lost,half-chunked,502-after,409,moved-303,kept-308,away-307,pass");
         let expected = [
             Fault::Lost,
+            Fault::HalfChunked,
             Fault::After(502),
             Fault::Instead(409),
             Fault::Moved(303),
+            Fault::Kept(308),
             Fault::Away(307),
             Fault::Pass,
         ];

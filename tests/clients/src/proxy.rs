@@ -13,7 +13,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use reqwest::Client;
 use serde::Serialize;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 
 use crate::fault::{Fault, RETRY_AFTER, in_flight};
 
@@ -72,7 +73,11 @@ impl Proxy {
         }
     }
 
-    async fn connection(self, stream: TcpStream) {
+    /// Serves one connection. A cut ends it as it is: under TLS without a word of farewell.
+    pub(crate) async fn connection(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) {
         let answer = service_fn(|request| self.answer(request));
         let http = hyper::server::conn::http1::Builder::new();
         // An error is a cut, or a client that went away.
@@ -100,14 +105,15 @@ impl Proxy {
         let fault = plan.get(nth).copied().unwrap_or(Fault::Pass);
         let rest = format!("/{rest}");
         if !fault.reaches_the_service() {
-            return instead(fault);
+            return instead(fault, path);
         }
         let answer = self
             .forward(&parts.method, &parts.headers, &rest, body)
             .await;
         match fault {
             Fault::Lost => Err(Cut),
-            Fault::Half => Ok(answer.into_half()),
+            Fault::Half => Ok(answer.into_half(true)),
+            Fault::HalfChunked => Ok(answer.into_half(false)),
             Fault::After(status) => Ok(plain(status)),
             Fault::Moved(status) => {
                 let item = answer.item();
@@ -182,8 +188,8 @@ impl Answer {
         self.with(all(self.body.clone()))
     }
 
-    /// The header names the whole length, so every client can see that the rest is missing.
-    fn into_half(self) -> Response<Body> {
+    /// The header names the whole length, or the last chunk is missing: every client can see that this is not all.
+    fn into_half(self, has_length: bool) -> Response<Body> {
         let half = self.body.slice(..self.body.len() / 2);
         let first = stream::once(async move { Ok(Frame::data(half)) });
         let cut = stream::once(async {
@@ -195,10 +201,11 @@ impl Answer {
         });
         let body = StreamBody::new(first.chain(cut));
         let mut response = self.with(BodyExt::boxed_unsync(body));
-        let length = self.body.len().into();
-        response
-            .headers_mut()
-            .insert(header::CONTENT_LENGTH, length);
+        let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
+        if has_length {
+            headers.insert(header::CONTENT_LENGTH, self.body.len().into());
+        }
         response
     }
 
@@ -227,9 +234,10 @@ fn redirect(status: u16, to: &str) -> Response<Body> {
 }
 
 /// Answers a request that the service never sees.
-fn instead(fault: Fault) -> Result<Response<Body>, Cut> {
+fn instead(fault: Fault, path: &str) -> Result<Response<Body>, Cut> {
     let status = match fault {
         Fault::Instead(status) => status,
+        Fault::Kept(status) => return Ok(redirect(status, path)),
         // Nobody is there: a client that follows it fails.
         Fault::Away(status) => return Ok(redirect(status, "http://127.0.0.1:1/orders")),
         _ => return Err(Cut),

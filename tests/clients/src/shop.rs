@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -86,7 +86,7 @@ async fn post_order(
 
 /// An operation that takes no key, and no harm either.
 #[utoipa::path(post, path = "/searches", responses((status = 200, description = "found")))]
-async fn post_search(headers: axum::http::HeaderMap) -> Json<bool> {
+async fn post_search(headers: HeaderMap) -> Json<bool> {
     Json(headers.contains_key("idempotency-key"))
 }
 

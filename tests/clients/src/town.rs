@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 
 use crate::proxy::{Proxy, Received};
 use crate::shop;
+use crate::tls::Tls;
 
 /// A service on a database of its own, and a proxy in front of it. Both stop when this is dropped.
 #[derive(Debug)]
@@ -17,9 +18,11 @@ pub struct Town {
     pub url: String,
     /// The service's own address.
     pub service: String,
+    /// The proxy behind TLS.
+    pub tls: Tls,
     proxy: Proxy,
     pool: sqlx::SqlitePool,
-    tasks: [AbortHandle; 2],
+    tasks: [AbortHandle; 3],
     _database: Sqlite,
 }
 
@@ -52,12 +55,15 @@ impl Town {
         let proxy = Proxy::before(service.clone());
         let (listener, url) = port().await;
         let proxying = tokio::spawn(proxy.clone().serve(listener));
+        let (listener, address) = port().await;
+        let (tls, secured) = Tls::before(proxy.clone(), listener, &address);
         Self {
             url,
             service,
+            tls,
             proxy,
             pool,
-            tasks: [serving.abort_handle(), proxying.abort_handle()],
+            tasks: [serving.abort_handle(), proxying.abort_handle(), secured],
             _database: database,
         }
     }
@@ -65,6 +71,18 @@ impl Town {
     /// Returns the requests of this name that the proxy has seen.
     pub fn requests(&self, name: &str) -> Vec<Received> {
         self.proxy.requests(name)
+    }
+
+    /// Returns how many items have not exactly one order.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the table is gone.
+    pub async fn doubled(&self) -> i64 {
+        let items =
+            "SELECT count(*) FROM (SELECT 1 FROM orders GROUP BY item HAVING count(*) <> 1)";
+        let count = sqlx::query_scalar(items).fetch_one(&self.pool).await;
+        count.expect("the table")
     }
 
     /// Returns how many orders of this item there are.

@@ -15,8 +15,9 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "bench/src",
+    "clients/rust/src",
     "idem-cli/src",
     "idem-macros/src",
     "idem-messaging/src",

@@ -4,8 +4,9 @@ use std::fs;
 
 use super::{root, sources};
 
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "bench",
+    "clients/rust",
     "examples",
     "fuzz",
     "idem-cli",

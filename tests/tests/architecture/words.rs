@@ -30,7 +30,8 @@ const NAMES: [&str; 18] = [
 const TYPES: [&str; 6] = ["Declined", "Entry", "Held", "Listed", "Mark", "Sealed"];
 
 /// The crates that users depend on.
-const LIBRARY: [&str; 4] = [
+const LIBRARY: [&str; 5] = [
+    "clients/rust/src",
     "idem-macros/src",
     "idem-messaging/src",
     "idem-runtime/src",
@@ -38,8 +39,9 @@ const LIBRARY: [&str; 4] = [
 ];
 
 /// Everything of ours that is compiled; what must not compile under `ui-tests/fail` is in it.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "bench",
+    "clients/rust",
     "examples",
     "fuzz",
     "idem-cli",
@@ -233,7 +235,12 @@ fn is_of_the_crate(file: &Path) -> bool {
 
 #[test]
 fn a_types_name_is_one_types_in_a_crate() {
-    for folder in ["idem-macros/src", "idem-messaging/src", "idem-runtime/src"] {
+    for folder in [
+        "clients/rust/src",
+        "idem-macros/src",
+        "idem-messaging/src",
+        "idem-runtime/src",
+    ] {
         let mut files = Vec::new();
         sources(&root().join(folder), &mut files);
         let mut locations = BTreeMap::<String, Vec<String>>::new();
