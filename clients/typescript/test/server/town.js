@@ -1,5 +1,6 @@
 // The real service behind a proxy that does harm, which the test of this repository starts (`tests/clients`).
 import { webcrypto } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { fromOpenApi, idempotentFetch, systemClock, withRetry } from "../../dist/index.js";
 
 // Node 18 has it only in its module.
@@ -7,6 +8,17 @@ globalThis.crypto ??= webcrypto;
 
 /** The proxy's address. */
 export const TOWN = process.env.IDEM_TOWN;
+
+/** The proxy's doors: the open one, and the one behind TLS, whose certificate is in `NODE_EXTRA_CA_CERTS`. */
+export const DOORS = { open: TOWN, tls: process.env.IDEM_TOWN_TLS };
+
+const given = (name) => JSON.parse(readFileSync(process.env[name], "utf8"));
+
+/** What every client is held against. */
+export const CASES = given("IDEM_CASES");
+
+/** Random plans of faults, one for each call. */
+export const PLANS = given("IDEM_PLANS");
 
 /** The machine's clock, with pauses that take no time and are written down. */
 export function hurried() {
@@ -30,12 +42,12 @@ export async function client({ clock = hurried(), ...options } = {}) {
   const marked = fromOpenApi(document);
   // The proxy's own paths come before those of the document: `/f/{name}/{plan}`.
   const operations = { ...marked, mark: (method, path) => marked.mark(method, path.replace(/^\/f\/[^/]+\/[^/]+/, "")) };
-  return withRetry(idempotentFetch({ operations }), { clock, attempts: 10, ...options });
+  return withRetry(idempotentFetch({ operations }), { clock, attempts: 12, budget: 1_800_000, attemptTimeout: 120_000, ...options });
 }
 
 /** Orders an item through a plan of faults. The item is the plan's name too. */
-export function order(call, item, plan, init = {}) {
-  return call(`${TOWN}/f/${item}/${plan}/orders`, {
+export function order(call, item, plan, { door = TOWN, ...init } = {}) {
+  return call(`${door}/f/${item}/${plan}/orders`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ item }),
