@@ -5,6 +5,8 @@ use std::process::Command;
 
 use idem_tests_clients::{Town, install};
 
+use crate::reqwest_trials;
+
 /// The faults of the trials, each on the first request of an intent.
 pub(crate) const PLANS: [&str; 5] = ["lost", "half", "502-after", "409", "425"];
 
@@ -80,6 +82,8 @@ pub(crate) async fn row(
         .filter(char::is_ascii_alphanumeric)
         .collect();
     let names = PLANS.map(|plan| format!("{simple}-{plan}"));
+    let is_new = |name: &String| town.requests(name).is_empty();
+    assert!(names.iter().all(is_new), "{setting} has another's name");
     let urls: Vec<_> = names
         .iter()
         .zip(PLANS)
@@ -124,7 +128,7 @@ pub(crate) fn by_curl(options: &[&str], url: &str, item: &str) -> String {
     (if exit == "0" { status } else { "error" }).to_owned()
 }
 
-fn item(url: &str) -> &str {
+pub(crate) fn item(url: &str) -> &str {
     url.split('/').nth(4).expect("a name")
 }
 
@@ -152,6 +156,10 @@ pub(crate) async fn table(town: &Town) -> String {
             let ended = urls.iter().map(|url| by_curl(options, url, item(url)));
             ended.collect::<Vec<_>>().join("\n")
         };
+        table.push_str(&row(town, setting, run).await);
+    }
+    for setting in reqwest_trials::SETTINGS {
+        let run = |urls: &[String]| reqwest_trials::ended(setting, urls);
         table.push_str(&row(town, setting, run).await);
     }
     table
