@@ -7,6 +7,7 @@
 //! - [`KeyMiddleware`] (feature `reqwest`, on by default) is a middleware of reqwest-middleware; [`client`] builds the client
 //!   around it, whose redirects do not carry the key away.
 //! - [`KeyLayer`] (feature `tower`) is a layer for services of [`http::Request`].
+//! - `ledger` (features `postgres`, `mysql`, `sqlite`) stores a request in the caller's transaction, and sends it afterwards.
 //! - [`ClientError`] says why a request has no answer, and [`Verdict`] what an answer says.
 
 #![cfg_attr(
@@ -24,6 +25,8 @@ mod error;
 mod key;
 #[cfg(feature = "tower")]
 mod layer;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub mod ledger;
 #[cfg(feature = "reqwest")]
 mod middleware;
 mod policy;
@@ -43,7 +46,7 @@ pub use self::policy::RetryPolicy;
 pub use self::selection::KeyChoice;
 
 /// The page of clients, whose code is compiled.
-#[cfg(all(doctest, feature = "reqwest"))]
+#[cfg(all(doctest, feature = "sqlite"))]
 mod pages {
     #[doc = include_str!("../../../docs/clients.md")]
     struct Clients;

@@ -110,3 +110,8 @@ fn the_surface_of_the_mcp_edge_is_the_listed_one() {
 fn the_surface_of_the_grpc_edge_is_the_listed_one() {
     expect_unchanged("idem-tonic");
 }
+
+#[test]
+fn the_surface_of_the_client_is_the_listed_one() {
+    expect_unchanged("idem-client");
+}

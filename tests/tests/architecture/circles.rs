@@ -15,7 +15,7 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "bench/src",
     "clients/rust/src",
     "idem-cli/src",
@@ -24,6 +24,7 @@ const CRATES: [&str; 11] = [
     "idem-runtime/src",
     "tests/src",
     "transports/axum/src",
+    "transports/jsonrpc/src",
     "transports/mcp/src",
     "transports/tonic/src",
     "xtask/src",
