@@ -113,7 +113,7 @@ async fn fill(database: &Database, records: usize) -> Result<(), Fault> {
              'charge' FROM generate_series(1, 100) n; \
              INSERT INTO idem_outbox (appended_at, id, topic, event_type, source, content_type, payload, due_at, \
              queued_xid, settled_at, state, attempts) SELECT now(), encode(sha256(n::text::bytea), 'hex'), 'cases', \
-             'escalated', '/cases', 'application/json', '{{}}', CASE WHEN n > 500 THEN now() END, \
+             'escalated', '/cases', 'application/json', '{{}}', now(), \
              CASE WHEN n > 500 THEN pg_current_xact_id() ELSE '18446744073709551615' END, CASE WHEN n <= 500 THEN now() END, \
              CASE WHEN n > 500 THEN 0 ELSE 2 END, 16 FROM generate_series(1, 20000) n"
         ))
