@@ -8,6 +8,7 @@
 //! - [`header`] reads the key from the lines of a request's headers.
 //! - [`Problem`] describes an [`Error`](crate::Error) to the client: the members of the problem document,
 //!   its status, and the seconds of `Retry-After`. Its `type` leads to [the page of problems](problems).
+//! - [`KeyedRequest`] is the key of a whole request, in the scope of its caller.
 //! - [`Error::status`](crate::Error::status) and [`retry_after`] return only the status and the `Retry-After`;
 //!   [`CODES`] lists the status of each code.
 //!
@@ -18,9 +19,8 @@
 //! responses. A crate for another framework defines an extension trait:
 //!
 //! ```
-//! use idem_runtime::http::Problem;
-//! use idem_runtime::http::header::{self, Syntax};
-//! use idem_runtime::{Error, IdempotencyKey};
+//! use idem_runtime::http::{KeyedRequest, Problem};
+//! use idem_runtime::{Error, IdempotencyKey, Scope};
 //!
 //! /// Stands for a framework's response.
 //! struct Response {
@@ -36,24 +36,21 @@
 //! impl ToResponse for Error {
 //!     fn to_response(&self) -> Response {
 //!         let problem = Problem::of(self);
-//!         let mut headers = vec![("content-type", Problem::MEDIA_TYPE.to_owned())];
-//!         headers.extend(problem.link().map(|link| ("link", link)));
-//!         headers.extend(problem.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-//!         Response { status: problem.status, headers, body: problem.to_json() }
+//!         Response { status: problem.status, headers: problem.headers().collect(), body: problem.to_json() }
 //!     }
 //! }
 //!
 //! /// Returns the key of a request. The names of the headers are in lower case.
-//! fn key(headers: &[(&str, &[u8])]) -> Result<IdempotencyKey, Error> {
+//! fn key(headers: &[(&str, &[u8])], tenant: &Scope) -> Result<IdempotencyKey, Error> {
 //!     let lines = |name| headers.iter().filter(move |line| line.0 == name).map(|line| line.1);
-//!     let key = header::key(lines, Syntax::default())?;
-//!     key.ok_or(Error::KeyMissing { operation: "POST /orders".into() })
+//!     KeyedRequest { method: "POST", path: "/orders", lines, syntax: None, scope: Some(tenant) }.key()
 //! }
 //!
-//! assert_eq!(key(&[("idempotency-key", br#""8e03978e-40d5""#)])?.as_str(), "8e03978e-40d5");
-//! let refused = key(&[]).expect_err("no key").to_response();
+//! let tenant = Scope::new("acme")?;
+//! assert_eq!(key(&[("idempotency-key", br#""8e03978e-40d5""#)], &tenant)?.as_str(), "8e03978e-40d5");
+//! let refused = key(&[], &tenant).expect_err("no key").to_response();
 //! assert_eq!(refused.status, 400);
-//! assert!(refused.body.starts_with(b"{\"type\":") && refused.headers.len() == 2);
+//! assert!(refused.body.starts_with(b"{\"type\":") && refused.headers.len() == 3);
 //! # Ok::<_, Error>(())
 //! ```
 
@@ -62,10 +59,12 @@ mod extract;
 pub mod header;
 mod problem;
 pub mod problems;
+mod request;
 #[cfg(feature = "axum-core")]
 mod respond;
 mod status;
 
 pub use self::header::Syntax;
 pub use self::problem::{DOCUMENTATION, Problem};
+pub use self::request::KeyedRequest;
 pub use self::status::{CODES, retry_after};

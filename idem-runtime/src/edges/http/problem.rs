@@ -169,6 +169,30 @@ impl Problem {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
+    /// Returns the headers of the response, their names in lower case: its type, `no-store`, the [`link`](Self::link),
+    /// and `Retry-After` if a retry makes sense.
+    ///
+    /// ```
+    /// use idem_runtime::http::Problem;
+    ///
+    /// let closed = Problem::new("account-closed", "The account is closed", 409_u16, "closed in May");
+    /// let headers: Vec<_> = closed.headers().collect();
+    /// assert_eq!(headers[0], ("content-type", "application/problem+json".to_owned()));
+    /// assert_eq!(headers[1], ("cache-control", "no-store".to_owned()));
+    /// ```
+    pub fn headers(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let always = [
+            ("content-type", Self::MEDIA_TYPE.to_owned()),
+            // A refusal must not be cached.
+            ("cache-control", "no-store".to_owned()),
+        ];
+        let link = self.link().map(|link| ("link", link));
+        let seconds = self
+            .retry_after
+            .map(|seconds| ("retry-after", seconds.to_string()));
+        always.into_iter().chain(link).chain(seconds)
+    }
+
     /// Returns the value of the response's `Link` header, which leads to the documentation (relation
     /// `describedby`), as in the IETF draft.
     pub fn link(&self) -> Option<String> {

@@ -3,7 +3,7 @@
 use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LINK, RETRY_AFTER};
+use http::header::HeaderValue;
 
 use super::header::IDEMPOTENT_REPLAYED;
 use super::problem::Problem;
@@ -35,25 +35,16 @@ impl<T: IntoResponse> IntoResponse for Replayable<T> {
 }
 
 impl IntoResponse for Problem {
-    /// `application/problem+json`, with `Retry-After` if the problem has one, and a `Link` to the
-    /// documentation (relation `describedby`), as in the IETF draft. The response's extensions hold the
-    /// problem.
+    /// `application/problem+json`, with [`Problem::headers`]. The response's extensions hold the problem.
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = Response::new(Body::from(self.to_json()));
         *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA_TYPE));
-        // A refusal must not be cached.
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(link) = self
-            .link()
-            .and_then(|link| HeaderValue::try_from(link).ok())
-        {
-            headers.insert(LINK, link);
-        }
-        if let Some(seconds) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        for (name, value) in self.headers() {
+            // A `Link` to the user's own page may be none that a header can hold.
+            if let Ok(value) = HeaderValue::try_from(value) {
+                response.headers_mut().insert(name, value);
+            }
         }
         response.extensions_mut().insert(self);
         response
