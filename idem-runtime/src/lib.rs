@@ -87,7 +87,7 @@ pub use idem_macros::idempotent;
 pub use self::calls::kit::waiters;
 #[cfg(feature = "metrics")]
 pub use self::calls::telemetry::metrics;
-pub use self::calls::{lease, telemetry};
+pub use self::calls::{lease, status, telemetry};
 #[cfg(feature = "lock")]
 pub use self::edges::lock;
 #[cfg(feature = "registry")]

@@ -262,12 +262,20 @@ fn decide_lease(record: Record, now: Timestamp, lease_holder: Option<LeaseHolder
             },
             OnLapse::Unknown => Decision::Lapse(Box::new(record)),
         },
-        // A lease without `locked_until` (impossible in our schema) counts as live for ever.
         _ => Decision::Refuse(Error::InFlight {
-            retry_after: left.map_or(DEFAULT_RETRY_AFTER, |left| {
-                retry_after(now.since(record.created_at), left)
-            }),
+            retry_after: in_flight_for(Some(&record), now),
         }),
+    }
+}
+
+/// Returns when to ask again for a key that an attempt holds: by its record if it has a lease. A lease without
+/// `locked_until` (impossible in our schema) counts as live for ever.
+pub(crate) fn in_flight_for(record: Option<&Record>, now: Timestamp) -> Duration {
+    let lease =
+        record.and_then(|record| Some((record.created_at, record.locked_until?.since(now))));
+    match lease {
+        Some((since, left)) if !left.is_zero() => retry_after(now.since(since), left),
+        _ => DEFAULT_RETRY_AFTER,
     }
 }
 

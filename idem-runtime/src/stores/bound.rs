@@ -16,8 +16,7 @@ use crate::values::failure::StoredFailure;
 use crate::values::fingerprint::{Fingerprint, canonical_json};
 use crate::values::identity::Identity;
 use crate::values::key::{IdempotencyKey, limits, text};
-use crate::values::payload::versioned::decode_result;
-use crate::values::payload::{PayloadKind, decode_request, failure_bytes, result_bytes};
+use crate::values::payload::{PayloadKind, decode_request};
 use crate::values::policy::DEFAULT_RETRY_AFTER;
 use crate::values::record::{AttemptId, Record, Status, stored_request};
 
@@ -246,17 +245,7 @@ impl<'s, S: Session, Req, Res> Bound<'s, S, Req, Res> {
         key: &IdempotencyKey,
         operation: &str,
     ) -> Result<Identity, Error> {
-        match key.scope() {
-            Some(scope) => {
-                let namespace = &self.store.namespace;
-                let (scope, key) =
-                    call_codec.stored(namespace.as_str(), scope.clone(), key.clone())?;
-                Ok(Identity::new(namespace, scope, key))
-            }
-            None => Err(Error::ScopeMissing {
-                operation: operation.to_owned().into(),
-            }),
-        }
+        self.store.identity(call_codec, key, operation)
     }
 
     async fn record(
@@ -330,12 +319,10 @@ where
 {
     match decision {
         Decision::Replay(record) => Ok(Outcome::PriorResult {
-            value: decode_result(store.versions, &record.operation, result_bytes(&record)?)?,
+            value: store.decode_result(&record)?,
         }),
         Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
-            error: store
-                .failures()
-                .decode(&record.operation, failure_bytes(&record)?)?,
+            error: store.decode_failure(&record)?,
         }),
         Decision::Refuse(Error::InFlight { retry_after }) => Ok(Outcome::InFlight { retry_after }),
         Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),

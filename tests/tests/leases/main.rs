@@ -19,6 +19,7 @@ mod shutdown;
 mod spans;
 mod stack;
 mod starved;
+mod status;
 mod takeover;
 mod takeover_left;
 mod takeover_plans;
@@ -57,6 +58,12 @@ macro_rules! stamp {
                     a_body_in_doubt_is_not_run_again_whatever_the_policy,
                     a_leased_call_without_a_key_or_a_scope_is_refused,
                     an_operation_with_a_lease_records_failures_only_if_its_type_says_so,
+                }
+                status::{
+                    an_atomic_call_is_running_until_it_commits_and_then_done,
+                    a_lease_is_running_and_its_end_is_told,
+                    a_lapsed_lease_is_unknown_and_the_look_changes_nothing,
+                    a_key_is_known_in_its_own_scope_and_namespace,
                 }
                 waiters::{
                     many_waiters_of_a_leased_run_share_one_poller_and_replay,

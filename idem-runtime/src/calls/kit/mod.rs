@@ -7,6 +7,7 @@ pub(crate) mod backoff;
 pub(crate) mod contract;
 pub(crate) mod decoded_answer;
 mod failure_mode;
+pub(crate) mod look;
 pub(crate) mod pooled_conn;
 pub(crate) mod request;
 pub(crate) mod review;

@@ -2,17 +2,6 @@
 
 use super::*;
 
-fn leased(on_lapse: OnLapse) -> DecideInput<'static> {
-    DecideInput {
-        lease_holder: Some(LeaseHolder {
-            attempt_id: AttemptId::random(),
-            on_lapse,
-            takes_over: None,
-        }),
-        ..input(Some(REQUEST), Expiry::Replay)
-    }
-}
-
 #[test]
 fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
     for (locked_until, live) in [(1_000_001, true), (1_000_000, false), (999_999, false)] {

@@ -10,10 +10,23 @@ use crate::values::policy::{DEFAULT_RETRY_AFTER, Expiry, MAX_RETRY_AFTER, OnLaps
 use crate::values::record::{AttemptId, CODEC_JSON, Record, Status, Timestamp};
 
 mod lease;
+mod phase;
 mod table;
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 const REQUEST: &[u8] = br#"{"amount":5}"#;
+
+/// The input of an attempt that requests a lease.
+fn leased(on_lapse: OnLapse) -> DecideInput<'static> {
+    DecideInput {
+        lease_holder: Some(LeaseHolder {
+            attempt_id: AttemptId::random(),
+            on_lapse,
+            takes_over: None,
+        }),
+        ..input(Some(REQUEST), Expiry::Replay)
+    }
+}
 
 fn input(request: Option<&[u8]>, expiry: Expiry) -> DecideInput<'_> {
     DecideInput {

@@ -9,11 +9,12 @@
 //! - [`Problem`] describes an [`Error`](crate::Error) to the client: the members of the problem document,
 //!   its status, and the seconds of `Retry-After`. Its `type` leads to [the page of problems](problems).
 //! - [`KeyedRequest`] is the key of a whole request, in the scope of its caller.
+//! - [`StatusDocument`] answers the question what has become of a key ([`status`](crate::status)).
 //! - [`Error::status`](crate::Error::status) and [`retry_after`] return only the status and the `Retry-After`;
 //!   [`CODES`] lists the status of each code.
 //!
-//! The edge of a framework is built on these. The crate `idem-axum` is the one for axum; it adds the layers, the
-//! policies of a router and OpenAPI. No other crate can implement axum's traits for this crate's types, so those
+//! The edge of a framework is built on these: `idem-tower` (layers and policies for everything that speaks
+//! `http::Request`), and on it `idem-axum` and `idem-actix`. No other crate can implement axum's traits for this crate's types, so those
 //! impls are here, behind the feature `axum-core`: with it [`IdempotencyKey`](crate::IdempotencyKey) and `Option` of
 //! it are extractors, and [`Error`](crate::Error), [`Problem`] and [`Replayable<T>`](crate::Replayable) are
 //! responses. A crate for another framework defines an extension trait:
@@ -63,8 +64,10 @@ mod request;
 #[cfg(feature = "axum-core")]
 mod respond;
 mod status;
+mod status_document;
 
 pub use self::header::Syntax;
 pub use self::problem::{DOCUMENTATION, Problem};
 pub use self::request::KeyedRequest;
 pub use self::status::{CODES, retry_after};
+pub use self::status_document::StatusDocument;

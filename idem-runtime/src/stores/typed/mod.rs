@@ -9,14 +9,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::values::codec::Codec;
-use crate::values::error::{Field, Invalid, Reason};
+use crate::stores::claim::ClaimRequest;
+use crate::values::codec::{CallCodec, Codec};
+use crate::values::error::{Error, Field, Invalid, Reason};
 use crate::values::failure::StoredFailure;
-use crate::values::key::Namespace;
-use crate::values::payload::versioned::Format;
+use crate::values::identity::Identity;
+use crate::values::key::{IdempotencyKey, Namespace};
+use crate::values::payload::versioned::{Format, decode_result};
+use crate::values::payload::{failure_bytes, result_bytes};
 use crate::values::policy::{
     DEFAULT_REQUEST_LIMIT, DEFAULT_RESULT_LIMIT, DEFAULT_RETENTION, Expiry, MAX_RETENTION,
 };
+use crate::values::record::Record;
 use crate::values::spec::{DEFAULT_TABLE, is_table};
 use crate::values::version::Versions;
 
@@ -213,6 +217,47 @@ impl<Req, Res> Store<Req, Res> {
     pub fn codec(mut self, codec: &'static Codec) -> Self {
         self.codec = Some(codec);
         self
+    }
+
+    /// Returns the identity of a key of the caller's.
+    pub(super) fn identity(
+        &self,
+        call_codec: &CallCodec,
+        key: &IdempotencyKey,
+        operation: &str,
+    ) -> Result<Identity, Error> {
+        let Some(scope) = key.scope() else {
+            return Err(Error::ScopeMissing {
+                operation: operation.to_owned().into(),
+            });
+        };
+        let (scope, key) =
+            call_codec.stored(self.namespace.as_str(), scope.clone(), key.clone())?;
+        Ok(Identity::new(&self.namespace, scope, key))
+    }
+
+    /// Returns the request of a look at a key, and what opens the payloads of its record.
+    pub(crate) fn look_request<P: Default>(
+        &self,
+        key: &IdempotencyKey,
+    ) -> Result<(ClaimRequest<P>, CallCodec), Error> {
+        let call_codec = CallCodec::of(self.codec)?;
+        let identity = self.identity(&call_codec, key, "status")?;
+        Ok((ClaimRequest::new(self.table.clone(), identity), call_codec))
+    }
+
+    /// Returns the result of a completed record, of whatever version.
+    pub(crate) fn decode_result(&self, record: &Record) -> Result<Res, Error>
+    where
+        Res: DeserializeOwned,
+    {
+        decode_result(self.versions, &record.operation, result_bytes(record)?)
+    }
+
+    /// Returns the failure of a failed record, of whatever version.
+    pub(crate) fn decode_failure(&self, record: &Record) -> Result<StoredFailure, Error> {
+        self.failures()
+            .decode(&record.operation, failure_bytes(record)?)
     }
 
     pub(super) fn retention_micros(&self) -> i64 {

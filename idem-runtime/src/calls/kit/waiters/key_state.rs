@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::decision::{Lock, Lookup};
+use crate::decision::{Lookup, Phase};
 use crate::stores::Backend;
 use crate::values::error::Error;
 use crate::values::record::{AttemptId, Status};
@@ -48,25 +48,12 @@ impl KeyState {
     }
 
     fn of_lookup(lookup: Lookup) -> Self {
-        let is_refused = matches!(lookup.lock, Lock::Refused);
-        let Some(record) = &lookup.record else {
-            return if is_refused {
-                Self::InFlight(None)
-            } else {
-                Self::Free(None)
-            };
-        };
-        let lapsed = record.locked_until.is_some_and(|until| until <= lookup.now);
-        match record.status {
-            // An attempt that is to replace the record, which has been released or has expired.
-            Status::Completed | Status::Failed | Status::Released if is_refused => {
-                Self::InFlight(Some(Arc::new(lookup)))
-            }
-            Status::Completed | Status::Failed | Status::Released | Status::Unknown => {
-                Self::Free(Some(Arc::new(lookup)))
-            }
-            Status::InProgress if lapsed => Self::Lapsed(Arc::new(lookup)),
-            Status::InProgress => Self::InFlight(Some(Arc::new(lookup))),
+        let phase = Phase::of(&lookup);
+        let found = lookup.record.is_some().then(|| Arc::new(lookup));
+        match (phase, found) {
+            (Phase::InFlight, found) => Self::InFlight(found),
+            (Phase::Lapsed, Some(found)) => Self::Lapsed(found),
+            (Phase::Free | Phase::Lapsed, found) => Self::Free(found),
         }
     }
 

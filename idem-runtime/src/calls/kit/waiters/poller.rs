@@ -9,10 +9,8 @@ use tokio::time::{sleep, timeout};
 use super::key_state::KeyState;
 use super::lines::{self, LineGuard, LineId};
 use super::schedule::pause;
-use crate::calls::kit::pooled_conn::PooledConn;
-use crate::decision::Lookup;
+use crate::calls::kit::look::look;
 use crate::stores::{Backend, ClaimRequest, PoolTraitsOf};
-use crate::values::error::Error;
 
 /// How long one look waits for a connection and an answer: 5 seconds. Then its connection is closed, and
 /// the next look takes another one.
@@ -46,14 +44,4 @@ async fn poll<DB: Backend>(
             return;
         }
     }
-}
-
-async fn look<DB: Backend>(
-    pool: &Pool<DB>,
-    request: &ClaimRequest<PoolTraitsOf<DB>>,
-) -> Result<Lookup, Error> {
-    let mut pooled = PooledConn::from(pool).await?;
-    let looked = DB::look_for_waiters(&mut pooled.conn, request).await;
-    pooled.give_back(looked.is_ok()).await;
-    looked
 }
