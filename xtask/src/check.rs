@@ -32,6 +32,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
     steps.perform(workspace(cargo().args(["doc", "--no-deps"])).env("RUSTDOCFLAGS", "-D warnings"));
     for package in [
         "idem-runtime",
+        "idem-tower",
         "idem-axum",
         "idem-client",
         "idem-jsonrpc",

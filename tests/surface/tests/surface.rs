@@ -115,3 +115,8 @@ fn the_surface_of_the_grpc_edge_is_the_listed_one() {
 fn the_surface_of_the_client_is_the_listed_one() {
     expect_unchanged("idem-client");
 }
+
+#[test]
+fn the_surface_of_the_tower_edge_is_the_listed_one() {
+    expect_unchanged("idem-tower");
+}

@@ -15,7 +15,7 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "bench/src",
     "clients/rust/src",
     "idem-cli/src",
@@ -27,6 +27,7 @@ const CRATES: [&str; 12] = [
     "transports/jsonrpc/src",
     "transports/mcp/src",
     "transports/tonic/src",
+    "transports/tower/src",
     "xtask/src",
 ];
 

@@ -13,12 +13,13 @@
 //!   `Idempotent-Replayed: true`. A recorded failure has it too, if the call is made with
 //!   [`ReplayExt`](idem_runtime::ReplayExt).
 //!
-//! This crate adds:
+//! The layers are those of [`idem_tower`]:
 //!
 //! - [`Detached`], a layer that runs a call to its end even if the client disconnects.
 //! - [`IdempotencyLayer`], which replays whole responses of services that have no transaction.
 //! - [`HttpPolicy`], a layer that changes the rules for a router: strict syntax, other statuses,
 //!   other links.
+//! - [`StatusResource`], a service that says what has become of a key: `Router::route_service`.
 //! - [`cors`], the headers that browsers must be allowed to send and to read.
 //! - `testing` (feature `testing`), requests without a server for tests of routes.
 //! - `openapi` (feature `openapi`), the header and the responses in an OpenAPI document.
@@ -103,22 +104,18 @@
 //! `POST` route is refused for its missing key first; `Router::layer` wraps the 404 as well. A policy may
 //! wrap anything.
 
-pub mod cors;
-mod detached;
-mod edit;
-pub mod header;
 pub mod layer;
-#[cfg(feature = "openapi")]
-pub mod openapi;
-mod options;
-mod policy;
+mod nested;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use idem_runtime::http::{CODES, DOCUMENTATION, Problem, problems};
+#[cfg(feature = "openapi")]
+pub use idem_tower::openapi;
+pub use idem_tower::{
+    Buffered, CODES, DOCUMENTATION, Detached, DetachedFuture, DetachedService, HttpPolicy,
+    HttpPolicyFuture, HttpPolicyService, InFlightAnswer, Keep, MaybeBuffered, Problem,
+    StatusAccess, StatusResource, Syntax, cors, header, problems,
+};
 
-pub use self::detached::{Detached, DetachedFuture, DetachedService};
-pub use self::header::Syntax;
-pub use self::layer::{IdempotencyLayer, Keep};
-pub use self::options::InFlightAnswer;
-pub use self::policy::{HttpPolicy, HttpPolicyFuture, HttpPolicyService};
+pub use self::layer::IdempotencyLayer;
+pub use self::nested::Nested;

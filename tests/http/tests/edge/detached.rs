@@ -13,8 +13,8 @@ use idem_tests::patience::in_time;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Notify;
 
-use crate::client::{order, order_as, send};
 use crate::shop::{Shop, text};
+use idem_tests_http::client::{order, order_as, send};
 
 /// Tells when the server has dropped the answer that a client no longer waits for.
 struct Dropped(Arc<Notify>);

@@ -15,8 +15,9 @@ use sqlx::SqliteTransaction;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use utoipa::Modify;
 
-use crate::client::{order, send};
-use crate::shop::{OrderError, Shop, text};
+use crate::shop::{Shop, text};
+use idem_tests_http::client::{order, send};
+use idem_tests_http::desk::OrderError;
 
 #[tokio::test]
 async fn a_browser_may_send_the_key_and_read_the_replay() {

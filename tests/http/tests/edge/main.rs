@@ -1,13 +1,7 @@
-//! The HTTP edge, over real sockets.
+//! The edge on axum, over real sockets: what its layers do to a router. `tests/conformance` has what every framework must do.
 
-mod answers;
-mod client;
 mod detached;
-mod disconnect;
 mod documents;
 mod edits;
-mod failures;
-mod forms;
 mod gateways;
-mod policy;
 mod shop;

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use futures_util::stream;
-use idem_axum::layer::DEFAULT_BODY_LIMIT;
+use idem_tower::layer::DEFAULT_BODY_LIMIT;
 use reqwest::Body;
 
 use crate::relay::{Relay, refusal, scoped, send};

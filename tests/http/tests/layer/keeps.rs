@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::http::{Request, Response};
-use idem_axum::{IdempotencyLayer, Keep};
+use axum::http::{Request, Response, StatusCode};
+use idem_axum::{IdempotencyLayer, Keep, MaybeBuffered};
 use tower_layer::Layer as _;
 use tower_service::Service;
 
@@ -23,7 +23,7 @@ async fn only_success_is_recorded_unless_the_layer_says_otherwise() {
     assert_eq!(send(relay.post("fails", "a")).await.0, 200);
     assert_eq!(send(relay.post("refuses", "b")).await.2, "no 3");
     assert_eq!(send(relay.post("refuses", "b")).await.2, "no 4");
-    let keep = |status: axum::http::StatusCode| match status.as_u16() {
+    let keep = |status: StatusCode| match status.as_u16() {
         200..=299 | 422 => Keep::Record,
         502 => Keep::Unknown,
         _ => Keep::Release,
@@ -94,7 +94,7 @@ async fn a_connection_that_was_upgraded_is_not_served_again() {
 #[derive(Debug, Clone, Default)]
 struct Broken(Arc<AtomicU32>);
 
-impl Service<Request<Body>> for Broken {
+impl Service<Request<MaybeBuffered<Body>>> for Broken {
     type Response = Response<Body>;
     type Error = &'static str;
     type Future = Ready<Result<Response<Body>, &'static str>>;
@@ -103,7 +103,7 @@ impl Service<Request<Body>> for Broken {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<Body>) -> Self::Future {
+    fn call(&mut self, _: Request<MaybeBuffered<Body>>) -> Self::Future {
         self.0.fetch_add(1, Ordering::SeqCst);
         ready(Err("broken off"))
     }

@@ -1,6 +1,7 @@
 //! The layer that replays whole responses, over real sockets.
 
 mod bodies;
+mod compared;
 mod headers;
 mod keeps;
 mod lengths;

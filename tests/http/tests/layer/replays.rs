@@ -155,7 +155,7 @@ async fn two_tenants_with_one_key_do_not_meet_and_nobody_is_refused() {
 
 #[tokio::test]
 async fn a_global_layer_has_one_scope_for_all() {
-    let relay = Relay::open_with(idem_axum::layer::Unscoped::global).await;
+    let relay = Relay::open_with(idem_tower::layer::Unscoped::global).await;
     assert_eq!(send(relay.post("again", "a")).await.2, "1");
     assert_eq!(
         send(relay.post("again", "a").header("x-other", "globex"))

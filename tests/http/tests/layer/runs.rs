@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::http::{Request, Response};
-use idem_axum::IdempotencyLayer;
+use idem_axum::{IdempotencyLayer, MaybeBuffered};
 use idem_runtime::schema;
 use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
@@ -82,7 +82,7 @@ impl Clone for Careful {
     }
 }
 
-impl Service<Request<Body>> for Careful {
+impl Service<Request<MaybeBuffered<Body>>> for Careful {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = std::future::Ready<Result<Response<Body>, Infallible>>;
@@ -92,7 +92,7 @@ impl Service<Request<Body>> for Careful {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<Body>) -> Self::Future {
+    fn call(&mut self, _: Request<MaybeBuffered<Body>>) -> Self::Future {
         assert!(
             std::mem::take(&mut self.ready),
             "called without being asked"
