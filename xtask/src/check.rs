@@ -34,6 +34,7 @@ pub(crate) fn run(pairs: Pairs) -> Outcome {
         "idem-runtime",
         "idem-tower",
         "idem-axum",
+        "idem-actix",
         "idem-client",
         "idem-jsonrpc",
         "idem-mcp",

@@ -6,12 +6,14 @@
 pub mod client;
 pub mod desk;
 pub mod framework;
+mod on_actix;
 pub mod on_axum;
 pub mod on_tower;
 pub mod relay;
 pub mod shop;
 
 pub use self::framework::{Framework, Rules, Server};
+pub use self::on_actix::OnActix;
 pub use self::on_axum::OnAxum;
 pub use self::on_tower::OnTower;
 pub use self::shop::Shop;

@@ -120,3 +120,8 @@ fn the_surface_of_the_client_is_the_listed_one() {
 fn the_surface_of_the_tower_edge_is_the_listed_one() {
     expect_unchanged("idem-tower");
 }
+
+#[test]
+fn the_surface_of_the_actix_edge_is_the_listed_one() {
+    expect_unchanged("idem-actix");
+}

@@ -15,7 +15,7 @@ use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 use super::{module, root, sources};
 
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "bench/src",
     "clients/rust/src",
     "idem-cli/src",
@@ -23,6 +23,7 @@ const CRATES: [&str; 13] = [
     "idem-messaging/src",
     "idem-runtime/src",
     "tests/src",
+    "transports/actix/src",
     "transports/axum/src",
     "transports/jsonrpc/src",
     "transports/mcp/src",

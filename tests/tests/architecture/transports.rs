@@ -32,7 +32,13 @@ const EDGE: [&str; 3] = [
 ];
 
 /// The modules of each folder of `transports` from left to right: each imports only from its left.
-const ORDERS: [(&str, &[&str]); 5] = [
+const ORDERS: [(&str, &[&str]); 6] = [
+    (
+        "actix",
+        &[
+            "convert", "cors", "response", "key", "policy", "replay", "status", "lib",
+        ],
+    ),
     ("axum", &["nested", "layer", "testing", "lib"]),
     (
         "tower",

@@ -82,6 +82,7 @@ macro_rules! stamp {
 }
 
 stamp! {
+    actix: OnActix,
     axum: OnAxum,
     tower: OnTower,
 }
