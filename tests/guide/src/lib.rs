@@ -20,6 +20,8 @@ mod pages {
     struct Grpc;
     #[doc = include_str!("../../../docs/guide/http.md")]
     struct Http;
+    #[doc = include_str!("../../../docs/http-other.md")]
+    struct HttpOther;
     #[doc = include_str!("../../../docs/guide/keys.md")]
     struct Keys;
     #[doc = include_str!("../../../docs/guide/leases.md")]
