@@ -1,5 +1,6 @@
 //! Leases whose owner is gone.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use idem_runtime::IdempotencyKey;
@@ -21,7 +22,7 @@ pub(crate) trait Edited: LeaseDatabase {
 
     /// Returns a literal of bytes.
     fn bytes(value: &[u8]) -> String {
-        let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits(value);
         format!("x'{digits}'")
     }
 
@@ -56,7 +57,7 @@ impl Edited for Postgres {
     const KEY: &'static str = "key";
 
     fn bytes(value: &[u8]) -> String {
-        let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits(value);
         format!("'\\x{digits}'")
     }
 
@@ -114,4 +115,11 @@ async fn claim<C: LeaseSession>(
     let claimed = bound.begin_leased(key, operation, request, lease).await;
     let claimed = claimed.expect("it answers");
     assert!(matches!(claimed, Outcome::Fresh(_)), "{claimed:?}");
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }

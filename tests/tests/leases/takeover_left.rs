@@ -130,9 +130,10 @@ where
             });
         });
         let quoted = serde_json::Value::from(to).to_string();
-        let mut all = MEANWHILE.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push((quoted, meanwhile));
-        drop(all);
+        MEANWHILE
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((quoted, meanwhile));
         let at = desk.clone();
         let worker = TakeoverWorker::new(database.pool()).handle(
             Takeover::of(POST).pauses(Duration::ZERO, Duration::ZERO),
