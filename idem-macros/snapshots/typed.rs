@@ -28,7 +28,7 @@ async fn create<'a, T>(
         })], | schemas | { #[allow(unused_imports)] use
         ::idem_runtime::__private::OpaqueShape as _; ::idem_runtime::__private::Shape:: <
         Payment > ::new().schema(schemas) },
-        ::idem_runtime::__private::ComparedRequest::Parameters, [3, 2, 2],),
+        ::idem_runtime::__private::ComparedValues::Parameters, [3, 2, 2],),
     }
     let contract = ::idem_runtime::__private::contract(
             ::idem_runtime::__private::writes::<_>(),

@@ -90,7 +90,7 @@ fn types(model: &Model<'_>, options: &Options, plan: &Plan<'_>, p: &TokenStream)
         types: #p::HandlerTypes::new(
             &[#(#parameters),*],
             #result,
-            #p::ComparedRequest::#compared,
+            #p::ComparedValues::#compared,
             [#version, #oldest, #written],
         ),
     }

@@ -115,8 +115,8 @@ fn registration(tokens: TokenStream) -> TokenStream {
 
 fn is_registration(before: &[TokenTree]) -> bool {
     match before {
-        [.., TokenTree::Ident(name), TokenTree::Punct(mark)] => {
-            name == "register" && mark.as_char() == '!'
+        [.., TokenTree::Ident(name), TokenTree::Punct(punct)] => {
+            name == "register" && punct.as_char() == '!'
         }
         _ => false,
     }

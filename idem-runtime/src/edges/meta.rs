@@ -5,14 +5,14 @@
 //! part of the request, so a transport takes `_meta` out before the request is compared.
 //!
 //! ```
-//! use idem_runtime::meta::Names;
+//! use idem_runtime::meta::MetaNames;
 //! use serde_json::json;
 //!
 //! let meta = json!({ "dev.idem/idempotencyKey": "8e03978e-40d5", "progressToken": 7 });
-//! let key = Names::default().key(meta.as_object().expect("an object"))?.expect("a key");
+//! let key = MetaNames::default().key(meta.as_object().expect("an object"))?.expect("a key");
 //! assert_eq!(key.as_str(), "8e03978e-40d5");
 //!
-//! let names = Names::of("com.example.shop");
+//! let names = MetaNames::of("com.example.shop");
 //! assert_eq!(names.idempotency_key(), "com.example.shop/idempotencyKey");
 //! # Ok::<_, idem_runtime::error::Invalid>(())
 //! ```
@@ -34,13 +34,13 @@ pub const ELARION: &str = "dev.wimmesberger.elarion/idempotencyKey";
 ///
 /// By default the vendor is `dev.idem`, and a key under Elarion's name is accepted too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct MetaNames {
     key: Cow<'static, str>,
     accepted: Vec<Cow<'static, str>>,
     replayed: Cow<'static, str>,
 }
 
-impl Default for Names {
+impl Default for MetaNames {
     fn default() -> Self {
         Self {
             key: Cow::Borrowed("dev.idem/idempotencyKey"),
@@ -50,7 +50,7 @@ impl Default for Names {
     }
 }
 
-impl Names {
+impl MetaNames {
     /// Returns the names of a vendor, a domain in reverse: `{vendor}/idempotencyKey` and `{vendor}/idempotentReplayed`.
     /// No other name is accepted, unless [`accept`](Self::accept) adds it.
     pub fn of(vendor: &str) -> Self {
@@ -110,7 +110,7 @@ mod tests {
 
     fn key(meta: &Value) -> Result<Option<String>, String> {
         let meta = meta.as_object().expect("an object");
-        let key = Names::default().key(meta);
+        let key = MetaNames::default().key(meta);
         let text = |key: IdempotencyKey| key.as_str().to_owned();
         key.map(|key| key.map(text))
             .map_err(|fault| fault.to_string())
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(key(&json!({ ELARION: "e" })), Ok(Some("e".to_owned())));
         let both = json!({ "dev.idem/idempotencyKey": "k", ELARION: "k" });
         assert_eq!(key(&both), Ok(Some("k".to_owned())));
-        let own = Names::of("a.b");
+        let own = MetaNames::of("a.b");
         assert_eq!(
             own.key(json!({ ELARION: "e" }).as_object().expect("an object")),
             Ok(None)

@@ -23,7 +23,7 @@ pub use crate::calls::kit::review::{
 #[cfg(feature = "schemars")]
 pub use crate::edges::registry::Parameter;
 #[cfg(feature = "schemars")]
-pub use crate::edges::registry::types::{ComparedRequest, HandlerTypes, OpaqueShape, Shape};
+pub use crate::edges::registry::types::{ComparedValues, HandlerTypes, OpaqueShape, Shape};
 #[cfg(feature = "registry")]
 pub use crate::edges::registry::{Handler, KeySource};
 pub use crate::values::failure::StoredFailure;

@@ -10,7 +10,7 @@ struct Page;
 
 use std::net::SocketAddr;
 
-use idem_jsonrpc::{HeaderLayer, Names, Syntax};
+use idem_jsonrpc::{HeaderLayer, MetaNames, Syntax};
 use idem_runtime::schema;
 use idem_tests::sqlite::{Journal, Sqlite};
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
@@ -37,14 +37,14 @@ pub struct Shop {
 impl Shop {
     /// Opens a shop with the default names, that reads headers of either syntax.
     pub async fn open() -> Self {
-        Self::open_with(Names::default(), Syntax::Lenient).await
+        Self::open_with(MetaNames::default(), Syntax::Lenient).await
     }
 
     /// Opens a shop with these names of `_meta`.
     ///
     /// # Panics
     /// Panics if there is no free port or no room for a database.
-    pub async fn open_with(names: Names, syntax: Syntax) -> Self {
+    pub async fn open_with(names: MetaNames, syntax: Syntax) -> Self {
         let database = Sqlite::fresh(Journal::Wal);
         let pool = database.pool(4);
         let mut conn = pool.acquire().await.expect("a connection");

@@ -1,6 +1,6 @@
 //! The handlers and the methods that call them.
 
-use idem_jsonrpc::{Call, Module, Names, Refusal};
+use idem_jsonrpc::{Call, MetaNames, Module, Refusal};
 use idem_runtime::{Attempt, Failure, IdempotencyKey, Scope, StoredFailure, idempotent};
 use idem_tests::gate::{self, GatePoint};
 use jsonrpsee::types::ErrorObjectOwned;
@@ -144,7 +144,7 @@ struct Item {
 ///
 /// # Panics
 /// Panics if two methods have one name.
-pub fn module(pool: SqlitePool, names: Names) -> Module<SqlitePool> {
+pub fn module(pool: SqlitePool, names: MetaNames) -> Module<SqlitePool> {
     type Here = Call<SqlitePool>;
     let mut module = Module::with_names(pool, names);
     module

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use idem_runtime::Replayable;
-use idem_runtime::meta::{META, Names};
+use idem_runtime::meta::{META, MetaNames};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -18,7 +18,7 @@ use crate::members::Members;
 /// The error of the result's `Serialize` implementation.
 pub fn answer<T: Serialize>(
     result: &Replayable<T>,
-    names: &Names,
+    names: &MetaNames,
 ) -> Result<Box<RawValue>, serde_json::Error> {
     let text = to_raw_value(&**result)?;
     if !result.replayed() {
@@ -30,12 +30,12 @@ pub fn answer<T: Serialize>(
     }
 }
 
-/// Returns the object with the mark; `None` if there is no place for it.
-fn marked(text: &RawValue, names: &Names) -> Result<Option<Box<RawValue>>, serde_json::Error> {
+/// Returns the object with this member; `None` if there is no place for it.
+fn marked(text: &RawValue, names: &MetaNames) -> Result<Option<Box<RawValue>>, serde_json::Error> {
     let Some(mut members) = Members::of(text.get()) else {
         return Ok(None);
     };
-    let meta = members.take(META);
+    let meta = members.remove(META);
     let mut inner = match &meta {
         None => Members::default(),
         Some(meta) if meta.get() == "null" => Members::default(),
@@ -45,7 +45,7 @@ fn marked(text: &RawValue, names: &Names) -> Result<Option<Box<RawValue>>, serde
             None => return Ok(None),
         },
     };
-    inner.take(names.replayed());
+    inner.remove(names.replayed());
     let name = Cow::Borrowed(names.replayed());
     inner.0.push((name, Cow::Borrowed(RawValue::TRUE)));
     let meta = inner.to_raw()?;
@@ -57,24 +57,24 @@ fn marked(text: &RawValue, names: &Names) -> Result<Option<Box<RawValue>>, serde
 mod tests {
     use super::*;
 
-    fn mark(text: &str) -> Option<String> {
+    fn shown(text: &str) -> Option<String> {
         let text = RawValue::from_string(text.to_owned()).expect("JSON");
-        let marked = marked(&text, &Names::of("a")).expect("JSON");
+        let marked = marked(&text, &MetaNames::of("a")).expect("JSON");
         marked.map(|marked| marked.get().to_owned())
     }
 
     #[test]
     fn an_object_has_a_place_for_the_mark_and_other_values_have_none() {
         let with = |rest: &str| Some(format!("{{{rest}\"a/idempotentReplayed\":true}}}}"));
-        assert_eq!(mark(r#"{"n":1.0}"#), with(r#""n":1.0,"_meta":{"#));
-        assert_eq!(mark("{}"), with(r#""_meta":{"#));
+        assert_eq!(shown(r#"{"n":1.0}"#), with(r#""n":1.0,"_meta":{"#));
+        assert_eq!(shown("{}"), with(r#""_meta":{"#));
         assert_eq!(
-            mark(r#"{"_meta":{"t":1},"n":2}"#),
+            shown(r#"{"_meta":{"t":1},"n":2}"#),
             with(r#""n":2,"_meta":{"t":1,"#)
         );
-        assert_eq!(mark(r#"{"_meta":null}"#), with(r#""_meta":{"#));
+        assert_eq!(shown(r#"{"_meta":null}"#), with(r#""_meta":{"#));
         for other in ["1", "null", "[{}]", "\"{}\"", r#"{"_meta":7}"#] {
-            assert_eq!(mark(other), None, "{other}");
+            assert_eq!(shown(other), None, "{other}");
         }
     }
 }

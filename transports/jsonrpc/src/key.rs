@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::Extensions;
 use idem_runtime::error::{Field, Invalid, Reason};
-use idem_runtime::meta::{META, Names};
+use idem_runtime::meta::{META, MetaNames};
 use idem_runtime::{Error, IdempotencyKey, Scope};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -43,7 +43,7 @@ impl CallKey {
         params: Option<&str>,
         extensions: &Extensions,
         position: Position,
-        names: &Names,
+        names: &MetaNames,
     ) -> Self {
         let header = extensions.get::<HeaderKey>();
         let key = meta_of(params).and_then(|meta| match meta {
@@ -67,7 +67,7 @@ fn with_header(
     key: Option<IdempotencyKey>,
     header: Option<&HeaderKey>,
     position: Position,
-    names: &Names,
+    names: &MetaNames,
 ) -> Result<Option<IdempotencyKey>, Fault> {
     let Some(header) = header else {
         return Ok(key);
@@ -100,7 +100,7 @@ fn meta_of(params: Option<&str>) -> Result<Option<Map<String, Value>>, Invalid> 
     if members.repeats(META) {
         return Err(repeated());
     }
-    let meta = members.take(META);
+    let meta = members.remove(META);
     let Some(meta) = meta.filter(|meta| meta.get() != "null") else {
         return Ok(None);
     };
@@ -119,7 +119,7 @@ fn repeated() -> Invalid {
 /// Returns the parameters without their `_meta`, which is no part of the request.
 pub(crate) fn without_meta(params: &str) -> Option<Box<RawValue>> {
     let mut members = Members::of(params)?;
-    members.take(META)?;
+    members.remove(META)?;
     members.to_raw().ok()
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn argument<K: KeyArgument>(
 pub fn key<K: KeyArgument>(
     extensions: &Extensions,
     method: &str,
-    names: &Names,
+    names: &MetaNames,
 ) -> Result<K, Refusal> {
     let none = || CallKey::read(None, extensions, Position::Unknown, names);
     let read = extensions.get::<CallKey>().cloned().unwrap_or_else(none);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use jsonrpsee_core::middleware::{Batch, BatchEntry, Notification, Request, RpcServiceT};
 use serde_json::value::RawValue;
 use tower_layer::Layer;
@@ -25,19 +25,19 @@ use crate::key::{CallKey, Position};
 /// notification has a key, its sender seems to expect an effect, and the layer emits a warning (`tracing`, target `idem`).
 #[derive(Debug, Clone, Default)]
 pub struct IdempotencyLayer {
-    names: Arc<Names>,
+    names: Arc<MetaNames>,
 }
 
 impl IdempotencyLayer {
     /// Creates a layer that reads these members of `_meta`. [`Module::layer`](crate::Module::layer) makes one with the
     /// names of a module.
-    pub fn new(names: Names) -> Self {
+    pub fn new(names: MetaNames) -> Self {
         Self {
             names: Arc::new(names),
         }
     }
 
-    pub(crate) fn shared(names: &Arc<Names>) -> Self {
+    pub(crate) fn shared(names: &Arc<MetaNames>) -> Self {
         Self {
             names: Arc::clone(names),
         }
@@ -59,11 +59,11 @@ impl<S> Layer<S> for IdempotencyLayer {
 #[derive(Debug, Clone)]
 pub struct IdempotencyService<S> {
     inner: S,
-    names: Arc<Names>,
+    names: Arc<MetaNames>,
 }
 
 impl<S> IdempotencyService<S> {
-    fn mark(&self, request: &mut Request<'_>, position: Position) {
+    fn insert_key(&self, request: &mut Request<'_>, position: Position) {
         let params = request.params.as_deref().map(RawValue::get);
         let key = CallKey::read(params, &request.extensions, position, &self.names);
         request.extensions.insert(key);
@@ -91,7 +91,7 @@ impl<S: RpcServiceT> RpcServiceT for IdempotencyService<S> {
         &self,
         mut request: Request<'a>,
     ) -> impl Future<Output = Self::MethodResponse> + Send + 'a {
-        self.mark(&mut request, Position::Single);
+        self.insert_key(&mut request, Position::Single);
         self.inner.call(request)
     }
 
@@ -101,7 +101,7 @@ impl<S: RpcServiceT> RpcServiceT for IdempotencyService<S> {
     ) -> impl Future<Output = Self::BatchResponse> + Send + 'a {
         for entry in batch.iter_mut().flatten() {
             match entry {
-                BatchEntry::Call(request) => self.mark(request, Position::InBatch),
+                BatchEntry::Call(request) => self.insert_key(request, Position::InBatch),
                 BatchEntry::Notification(notification) => {
                     self.look_at(notification, Position::InBatch);
                 }

@@ -50,7 +50,7 @@ mod module;
 pub mod openrpc;
 mod refusal;
 
-pub use idem_runtime::meta::Names;
+pub use idem_runtime::meta::MetaNames;
 
 pub use self::answer::answer;
 pub use self::header::{HeaderLayer, HeaderService, Syntax};

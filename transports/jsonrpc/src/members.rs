@@ -31,7 +31,7 @@ impl<'j> Members<'j> {
     }
 
     /// Takes the first member of this name out.
-    pub(crate) fn take(&mut self, name: &str) -> Option<Cow<'j, RawValue>> {
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Cow<'j, RawValue>> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
@@ -88,7 +88,7 @@ mod tests {
         let text = r#"{"b":1.50,"_meta":{"x":1},"a\u0062":[ 1,2],"b":"\u00e9"}"#;
         let mut members = Members::of(text).expect("an object");
         assert!(members.repeats("b") && !members.repeats("ab") && members.has_repeated());
-        let meta = members.take("_meta").expect("it is there");
+        let meta = members.remove("_meta").expect("it is there");
         assert_eq!(meta.get(), r#"{"x":1}"#);
         assert_eq!(
             members.to_raw().expect("JSON").get(),

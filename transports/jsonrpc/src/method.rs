@@ -17,7 +17,7 @@ use crate::key::{KeyArgument, Presence};
 pub(crate) struct Method {
     pub(crate) name: &'static str,
     pub(crate) summary: Option<String>,
-    pub(crate) mark: Option<Mark>,
+    pub(crate) key_use: Option<KeyUse>,
     #[cfg(feature = "openrpc")]
     pub(crate) schemas: Option<MethodSchemas>,
 }
@@ -36,12 +36,12 @@ pub(crate) struct MethodSchemas {
     not(feature = "openrpc"),
     allow(dead_code, reason = "documents alone read it")
 )]
-pub(crate) struct Mark {
+pub(crate) struct KeyUse {
     pub(crate) presence: Presence,
     pub(crate) retention: Duration,
 }
 
-impl Mark {
+impl KeyUse {
     pub(crate) fn of<M: DescribeOperation, K: KeyArgument>() -> Self {
         let spec: OperationSpec = M::OPERATION.into();
         let policy = spec.policy();
@@ -58,11 +58,11 @@ impl Mark {
 }
 
 impl Method {
-    pub(crate) fn new(name: &'static str, mark: Option<Mark>) -> Self {
+    pub(crate) fn new(name: &'static str, key_use: Option<KeyUse>) -> Self {
         Self {
             name,
             summary: None,
-            mark,
+            key_use,
             #[cfg(feature = "openrpc")]
             schemas: None,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::Extensions;
 use idem_runtime::handler::DescribeOperation;
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use idem_runtime::{__transport as runtime, Replayable};
 use jsonrpsee_core::RegisterMethodError;
 use jsonrpsee_core::server::RpcModule;
@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::answer::answer;
 use crate::key::{self, CallKey, KeyArgument, Position};
 use crate::layer::IdempotencyLayer;
-use crate::method::{Mark, Method, Registered};
+use crate::method::{KeyUse, Method, Registered};
 use crate::refusal::Refusal;
 
 /// What a handler gets besides its parameters and its key.
@@ -73,18 +73,18 @@ pub struct Call<C> {
 #[derive(Debug)]
 pub struct Module<C> {
     rpc: RpcModule<C>,
-    names: Arc<Names>,
+    names: Arc<MetaNames>,
     methods: Vec<Method>,
 }
 
 impl<C: Send + Sync + 'static> Module<C> {
     /// Creates a module without methods. Its names of `_meta` are the default ones.
     pub fn new(context: C) -> Self {
-        Self::with_names(context, Names::default())
+        Self::with_names(context, MetaNames::default())
     }
 
     /// Creates a module without methods, and with these members of `_meta`.
-    pub fn with_names(context: C, names: Names) -> Self {
+    pub fn with_names(context: C, names: MetaNames) -> Self {
         Self {
             rpc: RpcModule::new(context),
             names: Arc::new(names),
@@ -139,7 +139,7 @@ impl<C: Send + Sync + 'static> Module<C> {
             }
         };
         self.rpc.register_async_method(name, method)?;
-        Ok(self.add(name, Some(Mark::of::<M, K>())))
+        Ok(self.add(name, Some(KeyUse::of::<M, K>())))
     }
 
     /// Registers a method without idempotency: a query, whose calls take no key.
@@ -180,7 +180,7 @@ impl<C: Send + Sync + 'static> Module<C> {
     }
 
     /// Returns the names of `_meta`.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &MetaNames {
         &self.names
     }
 
@@ -199,8 +199,8 @@ impl<C: Send + Sync + 'static> Module<C> {
         &self.methods
     }
 
-    fn add<P, T>(&mut self, name: &'static str, mark: Option<Mark>) -> Registered<'_, P, T> {
-        self.methods.push(Method::new(name, mark));
+    fn add<P, T>(&mut self, name: &'static str, key_use: Option<KeyUse>) -> Registered<'_, P, T> {
+        self.methods.push(Method::new(name, key_use));
         let at = self.methods.len() - 1;
         Registered {
             method: &mut self.methods[at],

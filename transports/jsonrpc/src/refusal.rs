@@ -2,7 +2,7 @@
 
 use idem_runtime::Error;
 use idem_runtime::http::Problem;
-use idem_runtime::meta::{META, Names};
+use idem_runtime::meta::{META, MetaNames};
 use jsonrpsee_types::ErrorObjectOwned;
 use jsonrpsee_types::error::{INTERNAL_ERROR_CODE, INVALID_PARAMS_CODE};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// Returns the refusal of a call for `error`. The text for a missing key tells the name of its member.
-    pub(crate) fn of(error: &Error, names: &Names) -> Self {
+    pub(crate) fn of(error: &Error, names: &MetaNames) -> Self {
         let mut problem = Problem::of(error);
         if let Error::KeyMissing { operation } = error {
             let name = names.idempotency_key();
@@ -93,7 +93,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self::of(&error, &Names::default())
+        Self::of(&error, &MetaNames::default())
     }
 }
 

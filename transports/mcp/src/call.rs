@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use idem_runtime::{Error, IdempotencyKey, Replayable};
 use rmcp::handler::server::common::FromContextPart;
 use rmcp::handler::server::tool::ToolCallContext;
@@ -18,7 +18,7 @@ use crate::refusal::{self, Holder};
 pub struct Call {
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) holder: Holder,
-    pub(crate) names: Arc<Names>,
+    pub(crate) names: Arc<MetaNames>,
     pub(crate) has_output_schema: bool,
 }
 
@@ -40,7 +40,7 @@ impl Call {
     }
 
     /// Returns the result of a call, as structured content and as text. The `_meta` of a replay has the member
-    /// [`Names::replayed`].
+    /// [`MetaNames::replayed`].
     ///
     /// # Errors
     /// A protocol error if the value has no JSON.
@@ -53,7 +53,7 @@ impl Call {
 
     /// Returns a result that was made elsewhere, such as the tool error of a failure that a call with
     /// [`replayable`](idem_runtime::ReplayExt::replayable) returned. The `_meta` of a replay has the member
-    /// [`Names::replayed`].
+    /// [`MetaNames::replayed`].
     pub fn result(&self, result: Replayable<CallToolResult>) -> CallToolResult {
         if result.replayed() {
             self.marked(result.into_inner())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use idem_runtime::Error;
 use idem_runtime::error::{ErrorKind, Field};
 use idem_runtime::http::Problem;
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(crate) enum Holder {
 pub(crate) fn answer(
     error: &Error,
     holder: Holder,
-    names: &Names,
+    names: &MetaNames,
     has_output_schema: bool,
 ) -> Result<CallToolResult, ErrorData> {
     let mut problem = Problem::of(error);
@@ -79,7 +79,7 @@ fn protocol_code(error: &Error, holder: Holder, status: u16) -> Option<ErrorCode
     }
 }
 
-fn missing(holder: Holder, names: &Names) -> String {
+fn missing(holder: Holder, names: &MetaNames) -> String {
     let name: Cow<'_, str> = match holder {
         Holder::Model => {
             return format!(
@@ -105,7 +105,7 @@ mod tests {
 
     fn codes(error: &Error) -> [Option<i32>; 2] {
         [Holder::Model, Holder::Host].map(|holder| {
-            let answer = answer(error, holder, &Names::default(), false);
+            let answer = answer(error, holder, &MetaNames::default(), false);
             match answer {
                 Ok(result) => {
                     assert_eq!(result.is_error, Some(true));
@@ -176,7 +176,7 @@ mod tests {
         let error = Error::KeyMissing {
             operation: "ship".into(),
         };
-        let names = Names::of("com.example");
+        let names = MetaNames::of("com.example");
         let model = answer(&error, Holder::Model, &names, true).expect("a tool error");
         assert_eq!(model.structured_content, None);
         let text = serde_json::to_string(&model.content).expect("JSON");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use idem_runtime::error::{Field, Invalid, Reason};
 use idem_runtime::handler::{DescribeOperation, OperationSpec};
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use idem_runtime::registry::{self, KeySource};
 use idem_runtime::{__transport, Error, IdempotencyKey, Scope};
 use rmcp::RoleServer;
@@ -25,7 +25,7 @@ type ScopeOf = dyn Fn(&RequestContext<RoleServer>) -> Option<Scope> + Send + Syn
 ///
 /// The key of a call is, in this order:
 ///
-/// 1. in `_meta`, under one of the [`Names`]; a host sends it, such as the stable id of a tool's use;
+/// 1. in `_meta`, under one of the [`MetaNames`]; a host sends it, such as the stable id of a tool's use;
 /// 2. the argument `idempotency_key`, if the tool has it ([`tool_with_argument`](Self::tool_with_argument));
 /// 3. the handler's own, if it makes its key of the request (`key = natural(..)`). It then has no other, and 1 and 2 do not
 ///    apply.
@@ -33,7 +33,7 @@ type ScopeOf = dyn Fn(&RequestContext<RoleServer>) -> Option<Scope> + Send + Syn
 /// A call with both 1 and 2 is refused if they differ.
 #[derive(Clone)]
 pub struct Tools {
-    names: Arc<Names>,
+    names: Arc<MetaNames>,
     scope: Arc<ScopeOf>,
 }
 
@@ -75,7 +75,7 @@ impl Tools {
 
     /// Sets the names of the members of `_meta`.
     #[must_use]
-    pub fn names(mut self, names: Names) -> Self {
+    pub fn names(mut self, names: MetaNames) -> Self {
         self.names = Arc::new(names);
         self
     }

@@ -37,7 +37,7 @@ pub(super) struct Method {
     /// A method without one answers nothing: it is a notification.
     pub(super) result: Option<Content>,
     #[serde(rename = "x-idempotency")]
-    pub(super) mark: Option<Mark>,
+    pub(super) key_use: Option<KeyUse>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -71,7 +71,7 @@ pub(super) struct Descriptor {
 /// `x-idempotency`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "key", rename_all = "kebab-case")]
-pub(super) enum Mark {
+pub(super) enum KeyUse {
     Required { member: String },
     Optional { member: String },
     InRequest,

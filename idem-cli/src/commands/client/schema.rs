@@ -158,11 +158,11 @@ impl<'d> Types<'d> {
         } in members
         {
             let ty = self.of_schema(schema, depth + 1)?;
-            let mark = if *required { "" } else { "?" };
+            let absence = if *required { "" } else { "?" };
             let description = schema.get("description").and_then(Value::as_str);
             text.push_str(&comment(description, &indent));
             // Writing to a `String` cannot fail.
-            let _ = writeln!(text, "{indent}{}{mark}: {ty};", property(name));
+            let _ = writeln!(text, "{indent}{}{absence}: {ty};", property(name));
         }
         text.push_str(&"  ".repeat(depth));
         text.push('}');

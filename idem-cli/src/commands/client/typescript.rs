@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::document::{Document, Mark, Method, Structure};
+use super::document::{Document, KeyUse, Method, Structure};
 use super::schema::{Member, Types, comment, identifier, property};
 
 /// Where generated code has its calls from.
@@ -61,8 +61,8 @@ fn head(document: &Document) -> String {
     let mut used: Vec<&str> = Vec::new();
     let takes_key = |method: &Method| {
         matches!(
-            method.mark,
-            Some(Mark::Required { .. } | Mark::Optional { .. })
+            method.key_use,
+            Some(KeyUse::Required { .. } | KeyUse::Optional { .. })
         )
     };
     if document.methods.iter().any(takes_key) {
@@ -134,9 +134,9 @@ fn function(
         };
         format!("params: {name}{default}")
     };
-    let options = match method.mark {
-        Some(Mark::Required { .. } | Mark::Optional { .. }) => "CallOptions",
-        Some(Mark::InRequest) | None => "QueryOptions",
+    let options = match method.key_use {
+        Some(KeyUse::Required { .. } | KeyUse::Optional { .. }) => "CallOptions",
+        Some(KeyUse::InRequest) | None => "QueryOptions",
     };
     let name = Value::from(&*method.name);
     Ok(format!(
@@ -148,15 +148,15 @@ fn function(
 fn marks(methods: &[Method]) -> String {
     let mut text = "\n/** Which methods are idempotent, and the member of `params._meta` in which they take their key. */\nexport const methods = {\n".to_owned();
     for method in methods {
-        let mark = match &method.mark {
+        let key_use = match &method.key_use {
             None => continue,
-            Some(Mark::Required { member }) => keyed("required", member),
-            Some(Mark::Optional { member }) => keyed("optional", member),
-            Some(Mark::InRequest) => "{ key: \"in-request\" }".to_owned(),
+            Some(KeyUse::Required { member }) => keyed("required", member),
+            Some(KeyUse::Optional { member }) => keyed("optional", member),
+            Some(KeyUse::InRequest) => "{ key: \"in-request\" }".to_owned(),
         };
         let name = Value::from(&*method.name);
         // Writing to a `String` cannot fail.
-        let _ = writeln!(text, "  {name}: {mark},");
+        let _ = writeln!(text, "  {name}: {key_use},");
     }
     text.push_str("} as const satisfies Methods;\n");
     text

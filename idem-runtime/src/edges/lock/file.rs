@@ -11,7 +11,7 @@ use toml::Value;
 
 use super::shape::{Collector, OPAQUE, Parts};
 use crate::edges::registry::Handler;
-use crate::edges::registry::types::{ComparedRequest, HandlerTypes};
+use crate::edges::registry::types::{ComparedValues, HandlerTypes};
 
 /// The name of an operation in its namespace. The name of one that each call determines is that of its function, in
 /// angle brackets.
@@ -45,9 +45,9 @@ pub(super) fn of_program(handlers: impl Iterator<Item = &'static Handler>) -> Op
                 None => format!("<{}::{}>", handler.module(), handler.function()),
             };
             let (compared, fingerprint) = match types.compared {
-                ComparedRequest::Parameters => (compared(types), None),
-                ComparedRequest::Expression(text) => (Parts::new(), Some(text.to_owned())),
-                ComparedRequest::Nothing => (Parts::new(), Some("off".to_owned())),
+                ComparedValues::Parameters => (compared(types), None),
+                ComparedValues::Expression(text) => (Parts::new(), Some(text.to_owned())),
+                ComparedValues::Nothing => (Parts::new(), Some("off".to_owned())),
             };
             let [result_version, oldest_version, write_version] = types.versions;
             let locked = Locked {

@@ -18,7 +18,7 @@ pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Option<Value>;
 pub struct HandlerTypes {
     pub(crate) parameters: &'static [Parameter],
     pub(crate) result: SchemaOf,
-    pub(crate) compared: ComparedRequest,
+    pub(crate) compared: ComparedValues,
     /// The present version of the result, the oldest one that is read, and the one that is written.
     pub(crate) versions: [u16; 3],
 }
@@ -28,7 +28,7 @@ impl HandlerTypes {
     pub const fn new(
         parameters: &'static [Parameter],
         result: SchemaOf,
-        compared: ComparedRequest,
+        compared: ComparedValues,
         versions: [u16; 3],
     ) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl HandlerTypes {
 /// What of a request a retry must repeat.
 #[derive(Debug, Clone, Copy)]
 #[doc(hidden)]
-pub enum ComparedRequest {
+pub enum ComparedValues {
     /// The compared parameters.
     Parameters,
     /// `fingerprint = expr`.

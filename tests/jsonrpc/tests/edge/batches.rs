@@ -23,7 +23,7 @@ async fn each_call_of_a_batch_has_its_own_key_and_two_with_one_key_are_one_inten
     ]);
     let answers = send(&shop, &batch).await;
     let numbers = (0..3).map(|at| answers[at]["result"]["number"].clone());
-    assert_eq!(Vec::from_iter(numbers), [json!(1), json!(2), json!(1)]);
+    assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(2), json!(1)]);
     let replayed =
         |at: usize| answers[at]["result"]["_meta"]["dev.idem/idempotentReplayed"].clone();
     assert_eq!(
@@ -36,7 +36,7 @@ async fn each_call_of_a_batch_has_its_own_key_and_two_with_one_key_are_one_inten
     // The same batch again.
     let again = send(&shop, &batch).await;
     let numbers = (0..3).map(|at| again[at]["result"]["number"].clone());
-    assert_eq!(Vec::from_iter(numbers), [json!(1), json!(2), json!(1)]);
+    assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(2), json!(1)]);
     assert_eq!(shop.count().await, (2, 2));
 }
 

@@ -32,10 +32,10 @@ async fn the_document_marks_exactly_the_methods_that_are_idempotent() {
         ]
     );
 
-    let place = method(document, "orders.place");
-    assert_eq!(place["idempotent"], true);
+    let placing = method(document, "orders.place");
+    assert_eq!(placing["idempotent"], true);
     assert_eq!(
-        place["x-idempotency"],
+        placing["x-idempotency"],
         json!({
             "key": "required",
             "member": "dev.idem/idempotencyKey",
@@ -57,22 +57,22 @@ async fn the_document_marks_exactly_the_methods_that_are_idempotent() {
 #[tokio::test]
 async fn parameters_and_results_have_their_schemas() {
     let shop = Shop::open().await;
-    let place = method(&shop.openrpc, "orders.place");
-    assert_eq!(place["paramStructure"], "by-name");
-    let item = &place["params"][0];
+    let placing = method(&shop.openrpc, "orders.place");
+    assert_eq!(placing["paramStructure"], "by-name");
+    let item = &placing["params"][0];
     assert_eq!(
         (&item["name"], &item["required"]),
         (&json!("item"), &json!(true))
     );
     assert_eq!(item["schema"]["type"], "string");
-    assert_eq!(place["params"][1]["required"], false);
+    assert_eq!(placing["params"][1]["required"], false);
     assert_eq!(
-        place["result"]["schema"]["$ref"],
+        placing["result"]["schema"]["$ref"],
         "#/components/schemas/Placed"
     );
     let placed = &shop.openrpc["components"]["schemas"]["Placed"];
     assert_eq!(placed["required"], json!(["number", "item", "history"]));
-    let errors = place["errors"].as_array().expect("errors");
+    let errors = placing["errors"].as_array().expect("errors");
     let codes: Vec<_> = errors.iter().map(|error| &error["code"]).collect();
     assert!(
         codes.contains(&&json!(-32040)) && !codes.contains(&&json!(-32602)),

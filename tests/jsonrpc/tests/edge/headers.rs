@@ -1,6 +1,6 @@
 //! The header `Idempotency-Key`, for a single call.
 
-use idem_jsonrpc::{Names, Syntax};
+use idem_jsonrpc::{MetaNames, Syntax};
 use idem_tests_jsonrpc::Shop;
 use jsonrpsee::client_transport::ws::{Url, WsTransportClientBuilder};
 use jsonrpsee::core::client::ClientBuilder;
@@ -78,7 +78,7 @@ async fn a_header_that_is_none_is_refused_by_the_rules_of_http() {
             "{value}"
         );
     }
-    let strict = Shop::open_with(Names::default(), Syntax::Strict).await;
+    let strict = Shop::open_with(MetaNames::default(), Syntax::Strict).await;
     for (name, value, code) in [
         ("idempotency-key", "bare", "invalid"),
         ("x-idempotency-key", "\"a\"", "key-missing"),

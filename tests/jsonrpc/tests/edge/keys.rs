@@ -1,6 +1,6 @@
 //! The key in `params._meta`.
 
-use idem_jsonrpc::{Names, Syntax};
+use idem_jsonrpc::{MetaNames, Syntax};
 use idem_tests_jsonrpc::Shop;
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ async fn elarions_name_is_accepted_and_the_same_key_is_the_same() {
 
 #[tokio::test]
 async fn a_service_has_names_of_its_own() {
-    let shop = Shop::open_with(Names::of("com.example"), Syntax::Lenient).await;
+    let shop = Shop::open_with(MetaNames::of("com.example"), Syntax::Lenient).await;
     let refused = send(&shop, &with_meta(&json!({ KEY: "k", ELARION: "k" }))).await;
     assert_eq!(refusal(&refused), (-32602, "key-missing"));
     assert!(

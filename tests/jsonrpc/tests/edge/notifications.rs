@@ -32,7 +32,7 @@ impl<'w> MakeWriter<'w> for Log {
 }
 
 impl Log {
-    fn take(&self) -> String {
+    fn drain(&self) -> String {
         let bytes = std::mem::take(&mut *self.0.lock().expect("no panic"));
         String::from_utf8(bytes).expect("text")
     }
@@ -52,10 +52,13 @@ async fn a_notification_has_no_effect_and_one_with_a_key_is_warned_of() {
     let shop = Shop::open().await;
     let keyless = without_id(call("orders.note", None, json!({ "a": 1 })));
     request(&shop, &keyless).send().await.expect("acknowledged");
-    assert!(!log.take().contains("a notification has an idempotency key"));
+    assert!(
+        !log.drain()
+            .contains("a notification has an idempotency key")
+    );
     let keyed = without_id(order("secret-key", "tea"));
     request(&shop, &keyed).send().await.expect("acknowledged");
-    let said = log.take();
+    let said = log.drain();
     assert!(
         said.contains("a notification has an idempotency key") && said.contains("orders.place"),
         "{said}"
@@ -64,6 +67,9 @@ async fn a_notification_has_no_effect_and_one_with_a_key_is_warned_of() {
     let batch = json!([keyed, order("a", "tea")]);
     let answers = send(&shop, &batch).await;
     assert_eq!(answers.as_array().map(Vec::len), Some(1));
-    assert!(log.take().contains("a notification has an idempotency key"));
+    assert!(
+        log.drain()
+            .contains("a notification has an idempotency key")
+    );
     assert_eq!(shop.count().await, (1, 1));
 }

@@ -1,6 +1,6 @@
 //! Methods by jsonrpsee's own attribute, which read the key from the call's extensions.
 
-use idem_jsonrpc::{HeaderLayer, IdempotencyLayer, Module, Names, answer, key};
+use idem_jsonrpc::{HeaderLayer, IdempotencyLayer, MetaNames, Module, answer, key};
 use idem_runtime::{IdempotencyKey, Scope, schema};
 use idem_tests::sqlite::{Journal, Sqlite};
 use idem_tests_jsonrpc::{NewOrder, module, place_order};
@@ -18,15 +18,15 @@ use crate::client::{order, parsed, refusal};
 #[rpc(server)]
 trait Orders {
     #[method(name = "orders.place", param_kind = map, with_extensions)]
-    async fn place(&self, item: String) -> RpcResult<Box<RawValue>>;
+    async fn place_order(&self, item: String) -> RpcResult<Box<RawValue>>;
 }
 
 struct Desk(SqlitePool);
 
 #[async_trait]
 impl OrdersServer for Desk {
-    async fn place(&self, extensions: &Extensions, item: String) -> RpcResult<Box<RawValue>> {
-        let names = Names::default();
+    async fn place_order(&self, extensions: &Extensions, item: String) -> RpcResult<Box<RawValue>> {
+        let names = MetaNames::default();
         let key: IdempotencyKey = key(extensions, "orders.place", &names)?;
         let key = key.scoped(Scope::new("acme").expect("a scope"));
         let order = NewOrder {
@@ -95,7 +95,7 @@ async fn a_method_of_a_trait_reads_its_key_from_the_extensions() {
 #[tokio::test]
 async fn a_header_without_the_layer_that_knows_batches_is_refused() {
     let (_database, pool) = database().await;
-    let module: Module<SqlitePool> = module(pool, Names::default());
+    let module: Module<SqlitePool> = module(pool, MetaNames::default());
     let server = Server::builder()
         .set_http_middleware(tower::ServiceBuilder::new().layer(HeaderLayer::new()))
         .build("127.0.0.1:0")

@@ -1,6 +1,6 @@
 //! Replays, mismatches and scopes.
 
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use rmcp::model::CallToolResult;
 
 use crate::client::{call, content, is_replay, problem};
@@ -22,7 +22,7 @@ async fn a_retry_gets_the_first_result_and_its_meta_says_that_it_is_a_replay() {
         expect(&placed.expect("placed"), 1, replayed);
     }
     // A host that was started again has a session of its own.
-    let again = connect(Counter::new(shop.pool.clone(), Names::default())).await;
+    let again = connect(Counter::new(shop.pool.clone(), MetaNames::default())).await;
     let placed = call("place_order", "tea").keyed("a").send(&again).await;
     expect(&placed.expect("placed"), 1, true);
     assert_eq!(shop.count().await, (1, 1));
@@ -104,7 +104,7 @@ async fn a_tool_without_a_required_key_runs_without_one_and_replays_with_one() {
 
 #[tokio::test]
 async fn a_vendor_has_names_of_its_own() {
-    let shop = Shop::open_with(Names::of("com.example")).await;
+    let shop = Shop::open_with(MetaNames::of("com.example")).await;
     for replayed in [false, true] {
         let order = call("place_by_host", "tea").meta("com.example/idempotencyKey", "a");
         let placed = order.send(&shop.client).await.expect("placed");

@@ -1,6 +1,6 @@
 //! Calls that their host cancels, and sessions that end, while a body runs.
 
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
 use rmcp::service::{Peer, RoleClient};
@@ -54,7 +54,7 @@ async fn a_call_whose_session_ends_has_its_whole_effect_or_none() {
         let before = shop.count().await;
         let key = format!("mcp-ended-{point:?}");
         let gate = Gate::at(&key, point);
-        let session = connect(Counter::new(shop.pool.clone(), Names::default())).await;
+        let session = connect(Counter::new(shop.pool.clone(), MetaNames::default())).await;
         let (client, by) = (session.clone(), key.clone());
         let going = tokio::spawn(async move {
             let call = call("place_order", "tea").keyed(&by);

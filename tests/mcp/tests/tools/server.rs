@@ -1,7 +1,7 @@
 //! A server with tools, as a user would write it, and rmcp's client of it.
 
 use idem_mcp::{Call, Tools};
-use idem_runtime::{ReplayExt as _, Replayable, Scope, meta::Names, schema};
+use idem_runtime::{ReplayExt as _, Replayable, Scope, meta::MetaNames, schema};
 use idem_tests::sqlite::{Journal, Sqlite};
 use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
 use rmcp::handler::server::wrapper::Parameters;
@@ -102,7 +102,7 @@ impl Counter {
         )
     }
 
-    pub(crate) fn new(pool: SqlitePool, names: Names) -> Self {
+    pub(crate) fn new(pool: SqlitePool, names: MetaNames) -> Self {
         let tools = Tools::scoped(tenant).names(names);
         let fresh = || ToolRoute::new(Self::place_order_tool_attr(), Self::place_order);
         let mut kept = fresh();
@@ -146,10 +146,10 @@ pub(crate) struct Shop {
 
 impl Shop {
     pub(crate) async fn open() -> Self {
-        Self::open_with(Names::default()).await
+        Self::open_with(MetaNames::default()).await
     }
 
-    pub(crate) async fn open_with(names: Names) -> Self {
+    pub(crate) async fn open_with(names: MetaNames) -> Self {
         let database = Sqlite::fresh(Journal::Wal);
         let pool = database.pool(4);
         let mut conn = pool.acquire().await.expect("a connection");

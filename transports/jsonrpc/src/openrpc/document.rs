@@ -1,19 +1,19 @@
 //! The document.
 
 use idem_runtime::http::CODES as PROBLEMS;
-use idem_runtime::meta::Names;
+use idem_runtime::meta::MetaNames;
 use serde_json::{Map, Value, json};
 
 use super::definitions::Definitions;
 use crate::key::Presence;
-use crate::method::{Mark, Method};
+use crate::method::{KeyUse, Method};
 use crate::refusal::CODES;
 
 /// The version of the specification.
 const OPENRPC: &str = "1.3.2";
 
 /// Returns the document of the methods that are described.
-pub(super) fn of(methods: &[Method], names: &Names, title: &str, version: &str) -> Value {
+pub(super) fn of(methods: &[Method], names: &MetaNames, title: &str, version: &str) -> Value {
     let mut definitions = Definitions::new();
     let mut methods: Vec<&Method> = methods.iter().collect();
     methods.sort_by_key(|method| method.name);
@@ -33,7 +33,7 @@ pub(super) fn of(methods: &[Method], names: &Names, title: &str, version: &str) 
     })
 }
 
-fn method(method: &Method, names: &Names, definitions: &mut Definitions) -> Option<Value> {
+fn method(method: &Method, names: &MetaNames, definitions: &mut Definitions) -> Option<Value> {
     let schemas = method.schemas?;
     let params = members((schemas.params)(&mut definitions.params)).ok()?;
     let params: Vec<Value> = params
@@ -52,17 +52,17 @@ fn method(method: &Method, names: &Names, definitions: &mut Definitions) -> Opti
     insert("paramStructure", "by-name".into());
     insert("params", params.into());
     insert("result", json!({ "name": "result", "schema": result }));
-    if let Some(mark) = method.mark {
+    if let Some(key_use) = method.key_use {
         insert("idempotent", true.into());
-        insert("x-idempotency", extension(mark, names));
+        insert("x-idempotency", extension(key_use, names));
         insert("errors", errors());
     }
     Some(described.into())
 }
 
-fn extension(mark: Mark, names: &Names) -> Value {
-    let retention = mark.retention.as_secs();
-    match mark.presence {
+fn extension(key_use: KeyUse, names: &MetaNames) -> Value {
+    let retention = key_use.retention.as_secs();
+    match key_use.presence {
         Presence::InRequest => json!({ "key": "in-request", "retention": retention }),
         presence => json!({
             "key": if presence == Presence::Required { "required" } else { "optional" },
