@@ -98,8 +98,8 @@ mod tests {
             assert!(selected.is_none(), "{method}");
         }
         let posts = RetryPolicy::new().methods([Method::POST]);
-        let put = select(&posts, &Method::PUT, &none, None, None);
-        assert!(put.expect("no refusal").is_none());
+        let unlisted = select(&posts, &Method::PUT, &none, None, None);
+        assert!(unlisted.expect("no refusal").is_none());
     }
 
     #[test]

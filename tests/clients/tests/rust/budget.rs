@@ -60,16 +60,16 @@ async fn a_call_whose_key_is_in_flight_waits_and_gets_the_answer_of_the_first() 
     let key: Key = "held-1".parse().expect("a key");
     let gate = format!("{}/gates/{}", town.url, key.as_str());
     let http = reqwest::Client::new();
-    let ask = async |what: &str| {
+    let control = async |what: &str| {
         let sent = http.post(format!("{gate}/{what}")).send().await;
         sent.expect("an answer");
     };
-    ask("close").await;
+    control("close").await;
     let first = client(&town, policy(&Hurried::default()));
     let held = order(&first, &town.url, "held", "pass");
     let held = held.with_extension(KeyChoice::Use(key.clone()));
     let first = tokio::spawn(held.send());
-    ask("entered").await;
+    control("entered").await;
     let clock = Opening {
         below: Hurried::default(),
         gate: gate.clone(),
