@@ -13,17 +13,36 @@ use crate::policy::RetryPolicy;
 pub enum KeyChoice {
     /// Sends this key: that of an intent which began earlier, and may have been sent already.
     Use(Key),
-    /// Sends no key, and sends the request once.
+    /// Sends no key, not even one that the request has as a header, and sends the request once.
     Omit,
 }
 
 /// The key of a logical request, as an extension of it: a middleware above that sends the request again finds it there.
+#[cfg(feature = "reqwest")]
 #[derive(Clone, Debug)]
-#[cfg_attr(
-    not(feature = "reqwest"),
-    allow(dead_code, reason = "a layer has no place to keep it")
-)]
-pub(crate) struct LogicalKey(pub(crate) Key);
+pub(crate) struct LogicalKey {
+    key: Key,
+    method: Method,
+    url: reqwest::Url,
+}
+
+#[cfg(feature = "reqwest")]
+impl LogicalKey {
+    pub(crate) fn of(key: &Key, request: &reqwest::Request) -> Self {
+        Self {
+            key: key.clone(),
+            method: request.method().clone(),
+            url: request.url().clone(),
+        }
+    }
+
+    /// Returns the key if that was this request. A middleware above may send others with the same extensions, such as one
+    /// for a token, to another origin.
+    pub(crate) fn of_again(&self, request: &reqwest::Request) -> Option<&Key> {
+        let is_it = self.method == *request.method() && self.url == *request.url();
+        is_it.then_some(&self.key)
+    }
+}
 
 /// The key that a request goes with, and the value of its header.
 #[derive(Clone, Debug)]
@@ -38,7 +57,7 @@ pub(crate) fn select(
     method: &Method,
     headers: &HeaderMap,
     choice: Option<&KeyChoice>,
-    logical: Option<&LogicalKey>,
+    logical: Option<&Key>,
 ) -> Result<Option<Selected>, KeyError> {
     let of = |key: Key| {
         let value = key.to_header();
@@ -62,7 +81,7 @@ pub(crate) fn select(
         let value = value.unwrap_or_else(|| key.to_header());
         return Ok(Some(Selected { key, value }));
     }
-    if let Some(LogicalKey(key)) = logical {
+    if let Some(key) = logical {
         return Ok(of(key.clone()));
     }
     Ok(policy.marks(method).then(Key::random).and_then(of))
@@ -72,7 +91,7 @@ pub(crate) fn select(
 mod tests {
     use http::{HeaderMap, HeaderValue, Method};
 
-    use super::{KeyChoice, LogicalKey, select};
+    use super::{KeyChoice, select};
     use crate::key::{IDEMPOTENCY_KEY, Key, KeyError};
     use crate::policy::RetryPolicy;
 
@@ -113,7 +132,7 @@ mod tests {
         assert_eq!(found, Some(key("chosen")));
         let omitted = selected(&post, &HeaderMap::new(), Some(&KeyChoice::Omit));
         assert_eq!(omitted, None);
-        let logical = LogicalKey(key("before"));
+        let logical = key("before");
         let policy = RetryPolicy::new();
         let again = select(&policy, &post, &HeaderMap::new(), None, Some(&logical));
         assert_eq!(

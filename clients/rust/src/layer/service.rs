@@ -66,7 +66,7 @@ where
                     let response = send(inner, &policy, selected, request).await?;
                     Ok(response.map(|body| Either::Left(Full::new(body))))
                 }
-                None => once(inner, request).await,
+                None => once(inner, without_omitted(request)).await,
             }
         })
     }
@@ -82,6 +82,14 @@ where
 {
     let response = inner.call(request).await.map_err(Into::into)?;
     Ok(response.map(Either::Right))
+}
+
+/// Takes a header away that the caller omits.
+fn without_omitted<B>(mut request: Request<B>) -> Request<B> {
+    if let Some(KeyChoice::Omit) = request.extensions().get::<KeyChoice>() {
+        request.headers_mut().remove(IDEMPOTENCY_KEY);
+    }
+    request
 }
 
 /// Sends a request with its key until it is answered. The service is ready.

@@ -16,6 +16,8 @@ pub(super) enum Settled {
 pub(super) fn settled(response: &Response<Bytes>) -> Option<Settled> {
     let (status, headers) = (response.status(), response.headers());
     match Verdict::of(status, headers, response.body()) {
+        // A recorded failure is final, and is a refusal whether its first answer was lost or not.
+        Verdict::Answered if !status.is_success() => Some(Settled::Refused),
         Verdict::Answered => Some(Settled::Answered),
         Verdict::Again => None,
         Verdict::Refused => {
@@ -77,6 +79,17 @@ mod tests {
         for code in [r#"{"code":"in-flight"}"#, r#"{"code":"outcome-unknown"}"#] {
             assert_eq!(settled(&response(409, code)), None, "{code}");
         }
+    }
+
+    #[test]
+    fn a_replayed_failure_is_refused_as_its_first_answer_was() {
+        let mut answer = response(402, "");
+        assert_eq!(settled(&answer), Some(Settled::Refused));
+        let replayed = HeaderValue::from_static("true");
+        answer.headers_mut().insert("idempotent-replayed", replayed);
+        assert_eq!(settled(&answer), Some(Settled::Refused));
+        *answer.status_mut() = StatusCode::CREATED;
+        assert_eq!(settled(&answer), Some(Settled::Answered));
     }
 
     #[test]

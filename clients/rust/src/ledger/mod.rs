@@ -35,8 +35,8 @@
 //!
 //! | answer | the request is |
 //! |---|---|
-//! | 2xx, or a recorded answer that was replayed | answered |
-//! | 400, 404, 409 (the service's own), 422 and other 4xx | refused, and set aside with the answer |
+//! | 2xx | answered |
+//! | 400, 404, 409 (the service's own), 422 and other 4xx; a recorded failure that was replayed | refused, and set aside with the answer |
 //! | none, half a one, 408, 409 `in-flight`, 421, 425, 429, 5xx | sent again after `Retry-After` and a backoff |
 //! | 401, 403, 407, 409 `outcome-unknown` | sent again: somebody may mend it |
 //! | a redirect to another origin, an answer that is too long | dead at once |

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response};
+use http::{Extensions, HeaderValue, Method, Response};
 use idem_messaging::outbox::{OutboxEvent, PublishError, Publisher};
 use reqwest::{Request, Url};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
@@ -17,8 +17,7 @@ use super::answer::{Settled, decoded, encoded, settled};
 use super::store::{AnswerRow, LedgerDatabase, RequestRow};
 use crate::error::ClientError;
 use crate::key::{IDEMPOTENCY_KEY, Key};
-use crate::middleware::KeyMiddleware;
-use crate::policy::RetryPolicy;
+use crate::middleware::{KeyMiddleware, OfLedger};
 use crate::retry_after;
 
 /// Sends the requests of a ledger, and records their answers. [`Ledger::worker`](super::Ledger::worker) makes it.
@@ -31,8 +30,8 @@ pub struct LedgerSender<DB: LedgerDatabase> {
 impl<DB: LedgerDatabase> LedgerSender<DB> {
     pub(super) fn new(pool: Pool<DB>, client: ClientWithMiddleware, settled: Arc<Notify>) -> Self {
         // The queue makes the attempts. One more middleware at the bottom reads each answer to its end and keeps the key at
-        // its origin, whatever the client is.
-        let once = KeyMiddleware::new(RetryPolicy::new().attempts(1));
+        // its origin, whatever the client is; those of the client let such a request pass.
+        let once = KeyMiddleware::of_ledger();
         let client = ClientBuilder::from_client(client).with(once).build();
         Self {
             pool,
@@ -44,7 +43,12 @@ impl<DB: LedgerDatabase> LedgerSender<DB> {
     /// Sends the request once.
     async fn send(&self, row: RequestRow) -> Result<Response<Bytes>, PublishError> {
         let request = request(row).map_err(PublishError::permanent)?;
-        let response = match self.client.execute(request).await {
+        let mut extensions = Extensions::new();
+        extensions.insert(OfLedger::default());
+        let sent = self
+            .client
+            .execute_with_extensions(request, &mut extensions);
+        let response = match sent.await {
             Ok(response) => response,
             Err(error) => return Err(refusal(&error)),
         };
@@ -72,11 +76,12 @@ impl<DB: LedgerDatabase> LedgerSender<DB> {
             headers: encoded(answer.headers()),
             body: answer.body().clone(),
         };
-        let mut conn = self.pool.acquire().await.map_err(not_recorded)?;
-        // Nothing is changed if another worker has recorded an answer: the first stays.
+        let mut conn = self.pool.acquire().await.map_err(away)?;
+        // Nothing is changed if another worker has recorded an answer: the first stays. An answer that the database refuses
+        // (it may be too long for it) uses up an attempt, so that the request is not sent for ever.
         DB::record_answer(&mut conn, id, &row)
             .await
-            .map_err(not_recorded)
+            .map_err(PublishError::retry)
     }
 }
 
@@ -84,7 +89,7 @@ impl<DB: LedgerDatabase> Publisher for LedgerSender<DB> {
     async fn publish(&self, event: &OutboxEvent) -> Result<(), PublishError> {
         let id = event.id().as_str();
         let row = {
-            let mut conn = self.pool.acquire().await.map_err(unread)?;
+            let mut conn = self.pool.acquire().await.map_err(away)?;
             DB::open_request(&mut conn, id).await.map_err(unread)?
         };
         // Settled by an attempt whose worker died before it could say so, and perhaps purged since: nothing is left to do.
@@ -111,13 +116,16 @@ impl<DB: LedgerDatabase> Publisher for LedgerSender<DB> {
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_hours(1);
 
 /// The database is at fault, and not the request: it uses up no attempt.
-fn unread(error: sqlx::Error) -> PublishError {
+fn away(error: sqlx::Error) -> PublishError {
     PublishError::unavailable(error)
 }
 
-/// The answer is known and not recorded. The request is sent again, and the service replays its answer.
-fn not_recorded(error: sqlx::Error) -> PublishError {
-    PublishError::unavailable(error)
+/// A row that does not decode is at fault itself; of any other error the database is.
+fn unread(error: sqlx::Error) -> PublishError {
+    match error {
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => PublishError::retry(error),
+        error => away(error),
+    }
 }
 
 fn request(row: RequestRow) -> Result<Request, &'static str> {

@@ -19,6 +19,7 @@ pub(super) async fn attempt(
     extensions: &mut Extensions,
     below: &Below<'_>,
 ) -> Outcome {
+    let mut became_get = false;
     for _ in 0..=HOPS {
         let Some(copy) = request.try_clone() else {
             return Outcome::Stopped(ClientError::StreamingBody);
@@ -36,12 +37,18 @@ pub(super) async fn attempt(
         };
         match target(&response) {
             Some(url) if same_origin(&url, response.url()) => {
-                request = redirected(request, url, response.status());
+                let (redirected, is_get) = redirected(request, url, response.status());
+                (request, became_get) = (redirected, became_get | is_get);
             }
             Some(url) => {
                 let origin = url.origin().ascii_serialization();
                 let reason = format!("it leads to another origin, {origin}");
                 return stopped(key, reason);
+            }
+            // What the GET is refused with is no refusal of the request, which was accepted.
+            None if became_get && !response.status().is_success() => {
+                let status = response.status();
+                return Outcome::Lost(format!("the page of the answer said {status}").into());
             }
             None => return read(policy, key, response).await,
         }
@@ -55,6 +62,14 @@ fn stopped(key: &Key, reason: String) -> Outcome {
 }
 
 fn lost(error: Error) -> Outcome {
+    let error = match error {
+        // One of ours below has said what another attempt would not change.
+        Error::Middleware(error) => match error.downcast::<ClientError>() {
+            Ok(error) => return Outcome::Stopped(error),
+            Err(error) => Error::Middleware(error),
+        },
+        error @ Error::Reqwest(_) => error,
+    };
     let is_unsendable = error.is_builder();
     // The URL may hold personal data, and an error is logged.
     let source = error.without_url().into();
@@ -71,8 +86,8 @@ fn target(response: &Response) -> Option<Url> {
     moved.then(|| response.url().join(location).ok())?
 }
 
-/// Returns the request that follows a redirect: the same one with its key, or a GET without.
-fn redirected(mut request: Request, url: Url, status: StatusCode) -> Request {
+/// Returns the request that follows a redirect: the same one with its key, or a GET without, and whether it is the latter.
+fn redirected(mut request: Request, url: Url, status: StatusCode) -> (Request, bool) {
     let becomes_get = status == StatusCode::SEE_OTHER
         || ([301, 302].contains(&status.as_u16()) && request.method() == Method::POST);
     *request.url_mut() = url;
@@ -81,7 +96,7 @@ fn redirected(mut request: Request, url: Url, status: StatusCode) -> Request {
         *request.body_mut() = None;
         leave_out(request.headers_mut());
     }
-    request
+    (request, becomes_get)
 }
 
 /// Leaves out the key, and what describes a body.

@@ -25,17 +25,51 @@ use crate::selection::{KeyChoice, LogicalKey, select};
 /// Build the client by [`client`], or give it [`redirect_policy`]: reqwest would send the key to wherever a redirect leads.
 ///
 /// A retrying middleware such as reqwest-retry may stand below or above it. Below, its attempts carry the key. Above, the key
-/// of the logical request stays in the extensions, which that middleware passes again with each attempt: so do not pass one
-/// `Extensions` to two requests that mean two effects.
+/// of the logical request stays in the extensions, which that middleware passes again with each attempt; a request with another
+/// method or URL gets a key of its own. So do not pass one `Extensions` to two requests that mean two effects at one URL.
 #[derive(Clone, Debug, Default)]
 pub struct KeyMiddleware {
     policy: RetryPolicy,
+    /// Whether it is the only one that acts on a request of a ledger.
+    is_ledgers: bool,
+}
+
+/// An extension of a request whose attempts a ledger makes: other middlewares pass it through, and the answer may be as
+/// long as the longest of them allows.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(
+    not(feature = "ledger"),
+    allow(dead_code, reason = "only a ledger sends it")
+)]
+pub(crate) struct OfLedger {
+    answer_limit: Option<usize>,
 }
 
 impl KeyMiddleware {
     /// Creates a middleware of this policy.
     pub fn new(policy: RetryPolicy) -> Self {
-        Self { policy }
+        Self {
+            policy,
+            is_ledgers: false,
+        }
+    }
+
+    /// Creates the middleware of a ledger, which makes one attempt.
+    #[cfg(feature = "ledger")]
+    pub(crate) fn of_ledger() -> Self {
+        Self {
+            policy: RetryPolicy::new().attempts(1),
+            is_ledgers: true,
+        }
+    }
+
+    /// Returns the policy for a request of a ledger: with the longest answer that a middleware above allows.
+    fn of_request(&self, extensions: &Extensions) -> RetryPolicy {
+        let limit = extensions.get::<OfLedger>().and_then(|of| of.answer_limit);
+        match limit.filter(|_| self.is_ledgers) {
+            Some(limit) => self.policy.clone().answer_limit(limit),
+            None => self.policy.clone(),
+        }
     }
 }
 
@@ -79,14 +113,25 @@ impl Middleware for KeyMiddleware {
         extensions: &mut Extensions,
         below: Below<'_>,
     ) -> Result<Response> {
+        if let Some(of_ledger) = extensions.get_mut::<OfLedger>()
+            && !self.is_ledgers
+        {
+            let longest = of_ledger.answer_limit.max(Some(self.policy.answer_limit));
+            of_ledger.answer_limit = longest;
+            return below.run(request, extensions).await;
+        }
+        let before = extensions.get::<LogicalKey>();
         let selected = select(
             &self.policy,
             request.method(),
             request.headers(),
             extensions.get::<KeyChoice>(),
-            extensions.get::<LogicalKey>(),
+            before.and_then(|before| before.of_again(&request)),
         );
         let Some(selected) = selected.map_err(refusal)? else {
+            if let Some(KeyChoice::Omit) = extensions.get::<KeyChoice>() {
+                request.headers_mut().remove(IDEMPOTENCY_KEY);
+            }
             let has_key = request.headers().contains_key(IDEMPOTENCY_KEY);
             let sent = below.run(request, extensions);
             // A header that came with a safe method must not leave the origin either.
@@ -96,14 +141,15 @@ impl Middleware for KeyMiddleware {
                 without_key(sent).await
             };
         };
-        extensions.insert(LogicalKey(selected.key.clone()));
+        extensions.insert(LogicalKey::of(&selected.key, &request));
         let headers = request.headers_mut();
         headers.insert(IDEMPOTENCY_KEY, selected.value.clone());
-        let mut attempts = Attempts::new(&self.policy, selected.key.clone());
+        let policy = self.of_request(extensions);
+        let mut attempts = Attempts::new(&policy, selected.key.clone());
         loop {
             let copy = request.try_clone();
             let copy = copy.ok_or_else(|| refusal(ClientError::StreamingBody))?;
-            let sent = attempt(&self.policy, &selected.key, copy, extensions, &below);
+            let sent = attempt(&policy, &selected.key, copy, extensions, &below);
             let outcome = attempts.make(sent).await;
             match attempts.after(outcome) {
                 Next::After(pause) => attempts.wait(pause).await,

@@ -1,6 +1,7 @@
 //! A fresh database with a ledger, and a service to send to.
 
 use http::Request;
+use idem_client::RetryPolicy;
 use idem_client::ledger::{EventId, Ledger, LedgerDatabase, LedgerEntry, LedgerSender, schema};
 use idem_messaging::outbox::{Relay, Swept};
 use idem_tests::dialect::Dialect;
@@ -205,6 +206,6 @@ impl<S: Subject> Office<S> {
 }
 
 pub(crate) fn client() -> ClientWithMiddleware {
-    let plain = reqwest::Client::builder().redirect(idem_client::redirect_policy());
-    reqwest_middleware::ClientBuilder::new(plain.build().expect("a client")).build()
+    // As the page builds it: with a middleware that would make attempts of its own.
+    idem_client::client(reqwest::Client::builder(), RetryPolicy::new()).expect("a client")
 }
