@@ -20,7 +20,7 @@ const LISTENS: &str = "EXISTS (SELECT FROM pg_stat_activity WHERE datname = curr
 
 /// The relay's last statement is a claim that found nothing, after what it had was settled: its next poll is at its interval.
 const AT_REST: &str = "NOT EXISTS (SELECT FROM idem_outbox) AND EXISTS (SELECT FROM pg_stat_activity \
-    WHERE datname = current_database() AND state = 'idle' AND query LIKE '%WITH again$ AS%')";
+    WHERE datname = current_database() AND state = 'idle' AND query LIKE '%WITH session$ AS%')";
 
 async fn notifying() -> Postgres {
     let subject = Postgres::fresh().await;
@@ -84,8 +84,8 @@ async fn what_an_operator_makes_pending_again_is_heard_of() {
     let rests = AT_REST
         .replace("idem_outbox)", "idem_outbox WHERE state = 0)")
         .replace(
-            "query LIKE '%WITH again$ AS%'",
-            "query SIMILAR TO '%(WITH again$ AS|settled_at <=)%'",
+            "query LIKE '%WITH session$ AS%'",
+            "query SIMILAR TO '%(WITH session$ AS|settled_at <=)%'",
         );
     let operating = async {
         observer.until(LISTENS).await;
@@ -220,7 +220,7 @@ async fn an_append_in_the_relays_own_process_wakes_it_although_nobody_notifies()
             let micros = subject.now().await.as_micros();
             let looked = format!(
                 "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' \
-                 AND query LIKE '%WITH again$ AS%' AND query_start > 'epoch'::timestamptz + {micros} * interval '1 microsecond')"
+                 AND query LIKE '%WITH session$ AS%' AND query_start > 'epoch'::timestamptz + {micros} * interval '1 microsecond')"
             );
             observer.until(&looked).await;
             tx.commit().await.expect("committed");

@@ -28,8 +28,8 @@ fn ready(table: &str, chosen: &str) -> String {
 }
 
 /// The first event of a partition that is before a due one and is not due. Its number is at the floor or above, as is that of
-/// all that are not ready, or it is an open one's.
-fn front(table: &str, floor: u64, open: &str, is_any_open: bool) -> String {
+/// all that are not ready, or it is an open one's that ready events have.
+fn front(table: &str) -> String {
     let first = |chosen: &str| {
         let of_partition = of_partition("e", chosen);
         format!(
@@ -38,13 +38,18 @@ fn front(table: &str, floor: u64, open: &str, is_any_open: bool) -> String {
          ORDER BY e.seq LIMIT 1)"
         )
     };
-    let from_floor = first(&format!(">= '{floor}'"));
-    if !is_any_open {
-        return from_floor;
-    }
-    let late = first(&format!("= ANY ({open})"));
-    format!("least({from_floor}, {late})")
+    let from_floor = first(&format!(">= {FLOOR}"));
+    let late = first("= o.x");
+    format!("least({from_floor}, (SELECT min(f.seq) FROM occupied$ o CROSS JOIN LATERAL {late} f))")
 }
+
+/// The floor, if the session that answers is the one that it was learnt from.
+const FLOOR: &str = "(SELECT floor FROM floor$)";
+
+/// The session that answers: a pooler gives each claim to another one, and after a crash the server counts anew from what its
+/// log has. Both numbers are needed: those of processes come again.
+const SESSION: &str = "SELECT concat(pid, ' ', extract(epoch FROM backend_start)) AS name \
+     FROM pg_stat_get_activity(pg_backend_pid())";
 
 /// Its parts have names with a `$`, which no table of an outbox has.
 ///
@@ -58,7 +63,8 @@ pub(super) fn statement(table: &str, request: ClaimRequest, horizon: &Horizon) -
     let lease = micros(lease);
     let half = limit.div_ceil(2);
     let (number, seq) = horizon.floor();
-    let floor = format!("(queued_xid, seq) >= ('{number}'::xid8, {seq})");
+    let floor = format!("(queued_xid, seq) >= ({FLOOR}, {seq})");
+    let session = horizon.session();
     let open = format!("'{{{}}}'::xid8[]", list(horizon.open()));
     let is_open = if horizon.open().is_empty() {
         "AND false"
@@ -67,10 +73,16 @@ pub(super) fn statement(table: &str, request: ClaimRequest, horizon: &Horizon) -
     };
     let late = ready(table, &format!("queued_xid = ANY ({open}) {is_open}"));
     let fresh = ready(table, &floor);
-    let front = front(table, number, &open, !horizon.open().is_empty());
+    let front = front(table);
     format!(
         "{BEGIN}{BY_INDEX}\
-WITH again$ AS MATERIALIZED (
+WITH session$ AS MATERIALIZED (
+    {SESSION}
+), floor$ AS MATERIALIZED (
+    SELECT (CASE WHEN name = '{session}' THEN '{number}' ELSE '0' END)::xid8 AS floor FROM session$
+), occupied$ AS MATERIALIZED (
+    SELECT x FROM unnest({open}) x WHERE EXISTS (SELECT FROM {table} WHERE {READY} AND queued_xid = x OFFSET 0)
+), again$ AS MATERIALIZED (
     SELECT ctid AS place FROM {table}
      WHERE {LATER} AND due_at <= statement_timestamp()
      ORDER BY due_at, seq LIMIT {half} FOR UPDATE SKIP LOCKED
@@ -116,8 +128,8 @@ SELECT (SELECT count(*) FROM waiting$) + (SELECT count(*) FROM held$) AS put_asi
        pg_current_snapshot()::text AS snapshot,
        (SELECT concat(queued_xid, ',', seq) FROM {table} WHERE {READY} AND {floor}
          ORDER BY queued_xid, seq LIMIT 1) AS lowest,
-       (SELECT string_agg(x::text, ',') FROM unnest({open}) x WHERE EXISTS (
-        SELECT FROM {table} WHERE {READY} AND queued_xid = x)) AS occupied,
+       (SELECT string_agg(x::text, ',') FROM occupied$) AS occupied,
+       (SELECT name FROM session$) AS session,
        c.*
   FROM (SELECT) one LEFT JOIN claimed$ c ON true ORDER BY c.seq;
 COMMIT"
@@ -156,6 +168,7 @@ fn observed(row: &PgRow) -> Result<Observed, Error> {
             .ok_or_else(|| Error::Decode(format!("not a snapshot: {snapshot}").into()))?,
         lowest,
         occupied: numbers(row.try_get("occupied")?)?,
+        session: row.try_get::<Option<String>, _>("session")?,
     })
 }
 

@@ -11,8 +11,9 @@
 //!   The next claim reads from the first of them, by number and `seq`. A transaction that stays open does not hold that bound down: it is
 //!   remembered by its number.
 //!
-//! It is a hint. It is forgotten with the connection, since another server may count otherwise, and from time to time, for a
-//! table that was restored under a relay.
+//! It holds for the session that it was learnt from: another server may count otherwise, and the same one after a crash. A claim
+//! that another session answers reads from the front, as one behind a pooler may each time. It is forgotten with the connection,
+//! and from time to time, for a table that was restored under a relay.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ pub(super) struct Observed {
     pub(super) lowest: Option<Position>,
     /// The numbers of `open` that ready events have.
     pub(super) occupied: Vec<u64>,
+    /// The session that answered, if it has a name.
+    pub(super) session: Option<String>,
 }
 
 /// What ready events a claim has to read.
@@ -64,6 +67,7 @@ pub(super) struct Observed {
 pub struct Horizon {
     floor: Position,
     open: Vec<u64>,
+    session: String,
     read_whole: Option<Instant>,
 }
 
@@ -86,12 +90,27 @@ impl Horizon {
         self.floor
     }
 
+    /// The session from which it was learnt: digits, or nothing, which is no session's name.
+    pub(super) fn session(&self) -> &str {
+        &self.session
+    }
+
     /// The claim reads the events of these smaller numbers.
     pub(super) fn open(&self) -> &[u64] {
         &self.open
     }
 
     pub(super) fn learn(&mut self, observed: &Observed) {
+        let is_plain = |name: &&String| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_digit() || b" .".contains(&byte))
+        };
+        self.session = observed
+            .session
+            .as_ref()
+            .filter(is_plain)
+            .cloned()
+            .unwrap_or_default();
         let Snapshot { end, running } = &observed.snapshot;
         let bound = (*running.get(OPEN_MAX).unwrap_or(end), 0);
         let floor = observed.lowest.map_or(bound, |lowest| lowest.min(bound));
@@ -188,6 +207,7 @@ mod tests {
                     snapshot: model.snapshot(),
                     lowest,
                     occupied,
+                    session: None,
                 });
                 furthest = furthest.max(horizon.floor().0);
                 // Some of them leave.
@@ -203,6 +223,7 @@ mod tests {
             snapshot: Snapshot::parse(text).expect("a snapshot"),
             lowest: None,
             occupied: Vec::new(),
+            session: None,
         };
         let mut horizon = Horizon::default();
         horizon.learn(&observed("7:100:7,50"));
