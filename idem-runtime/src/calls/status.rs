@@ -11,6 +11,9 @@
 //! | has a recorded failure | failed |
 //! | has an unknown outcome, or a lease that lapsed | unknown |
 //!
+//! The store must have the operation's codec ([`Store::codec`](crate::store::Store::codec)) if that hashes the names: under the
+//! clear key there is nothing to find.
+//!
 //! After a lapse the next call of the handler decides, under `on_lapse`: it runs the body, or finds the outcome unknown.
 //! A record past its retention is shown until a purge deletes it or a call replaces it. On SQLite only what
 //! runs in this process is seen: the key of an atomic call in another process, or of one whose caller has yet to commit, is not known
@@ -22,7 +25,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use sqlx::Pool;
 
-use super::kit::look::look;
+use super::kit::look::look_for_status;
 use crate::decision::{Lookup, Opener, Phase, in_flight_for};
 use crate::stores::{Backend, Store};
 use crate::values::error::Error;
@@ -104,7 +107,7 @@ pub async fn look_up<DB: Backend, Req, Res>(
 ) -> Result<KeyStatus<Res>, Error> {
     let mut request = store.look_request(key)?.0;
     request.pool_traits = DB::pool_traits(pool)?;
-    Ok(KeyStatus::of(&look(pool, &request).await?))
+    Ok(KeyStatus::of(&look_for_status(pool, &request).await?))
 }
 
 /// Returns the state of a key, with the recorded result or failure.
@@ -121,7 +124,7 @@ pub async fn look_up_with_result<DB: Backend, Req, Res: DeserializeOwned>(
 ) -> Result<KeyStatus<Res>, Error> {
     let (mut request, call_codec) = store.look_request(key)?;
     request.pool_traits = DB::pool_traits(pool)?;
-    let lookup = look(pool, &request).await?;
+    let lookup = look_for_status(pool, &request).await?;
     let mut status = KeyStatus::of(&lookup);
     let opener = Opener::of(call_codec.protection(), &request.identity);
     let answer_of = |record: Record| match opener {

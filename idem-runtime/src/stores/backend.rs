@@ -99,6 +99,16 @@ pub trait Backend: Database<Connection: Session> {
         request: &RequestOf<Self::Connection>,
     ) -> impl Future<Output = Result<Lookup, Error>> + Send;
 
+    /// Does the same for whoever asks what has become of the key, as often as he likes: it takes no lock either that a
+    /// heartbeat could meet.
+    #[doc(hidden)]
+    fn look_for_status(
+        conn: &mut Self::Connection,
+        request: &RequestOf<Self::Connection>,
+    ) -> impl Future<Output = Result<Lookup, Error>> + Send {
+        Self::look_for_waiters(conn, request)
+    }
+
     /// Begins a unit of work and claims in it, with a look-up under the lock. Returns the transaction even if
     /// claiming failed, for its owner to roll back.
     #[doc(hidden)]

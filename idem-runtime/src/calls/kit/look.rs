@@ -17,3 +17,14 @@ pub(crate) async fn look<DB: Backend>(
     pooled.give_back(looked.is_ok()).await;
     looked
 }
+
+/// Does the same for whoever asks what has become of the key.
+pub(crate) async fn look_for_status<DB: Backend>(
+    pool: &Pool<DB>,
+    request: &ClaimRequest<PoolTraitsOf<DB>>,
+) -> Result<Lookup, Error> {
+    let mut pooled = PooledConn::from(pool).await?;
+    let looked = DB::look_for_status(&mut pooled.conn, request).await;
+    pooled.give_back(looked.is_ok()).await;
+    looked
+}

@@ -350,6 +350,11 @@ impl Request {
         }
     }
 
+    /// Returns the request in its canonical form, if one is compared.
+    pub(crate) fn canonical(&self) -> Option<&[u8]> {
+        self.canonical.as_deref()
+    }
+
     /// Returns the request to store even if the operation does not record requests, or `None` if it
     /// compares none.
     pub(crate) fn kept_request(&self) -> Option<&[u8]> {

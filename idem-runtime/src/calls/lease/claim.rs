@@ -64,7 +64,11 @@ pub(super) async fn claim<DB: LeaseBackend>(
         operation: request.name(),
     };
     let (call_codec, attempt_id) = (request.call_codec(), claim_request.attempt_id);
-    let kept = request.kept_request();
+    let kept = match takes_over {
+        // As long as it was: another build may have recorded it, with another limit.
+        Some(_) => request.canonical(),
+        None => request.kept_request(),
+    };
     let kept = kept.map(|kept| call_codec.protect(binding, Column::Request, attempt_id, kept));
     let kept = kept.transpose().map_err(Decision::Refuse)?;
     let lease_request = LeaseRequest {

@@ -21,6 +21,7 @@ use crate::stores::{ClaimRequest, CommitError, PoolTraitsOf};
 use crate::values::codec::{Binding, Column};
 use crate::values::error::Error;
 use crate::values::policy::{Lease, OnLapse};
+use crate::values::record::AttemptId;
 
 /// The attempt that holds a lease, with what it needs to end it.
 pub(super) struct HeldLease<DB: LeaseBackend> {
@@ -172,7 +173,11 @@ impl<DB: LeaseBackend> HeldLease<DB> {
             Some(takes_over) if takes_over.is_last(attempt.number()) => {
                 Write::own(Change::Doubt, attempt_id, self.retention)
             }
-            Some(_) => Write::own(Change::Extend, attempt_id, 0),
+            // A heartbeat may be on its way, and would find the lease again under the same attempt.
+            Some(_) => Write {
+                becomes: AttemptId::random(),
+                ..Write::own(Change::Extend, attempt_id, 0)
+            },
         };
         let _ = self.persist(attempt, &write).await;
     }

@@ -22,6 +22,7 @@ use super::{
 use crate::decision::Lookup;
 use crate::stores::fast_check;
 use crate::values::error::Error;
+use crate::values::record::Status;
 
 /// Whether a session was met whose `completion_type` is not the default. Only then is it worth a statement to
 /// restore it after a unit of work.
@@ -74,6 +75,22 @@ impl Backend for MySql {
         found
             .map(|found| found.lookup)
             .ok_or(Error::AlreadyInTransaction)
+    }
+
+    async fn look_for_status(
+        conn: &mut MySqlConnection,
+        request: &MySqlClaimRequest,
+    ) -> Result<Lookup, Error> {
+        // Heartbeats skip a row that a locking read holds, so a live lease is answered by a plain one.
+        let found = conn.look_up(request).await?.lookup;
+        let is_live = found.record.as_ref().is_some_and(|record| {
+            let until = record.locked_until;
+            record.status == Status::InProgress && until.is_some_and(|until| until > found.now)
+        });
+        if is_live {
+            return Ok(found);
+        }
+        Self::look_for_waiters(conn, request).await
     }
 
     async fn open<'c>(

@@ -1,6 +1,7 @@
 //! The operations that a worker handles, behind one type.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +26,11 @@ pub(super) trait Handled<DB: LeaseBackend>: Send + Sync {
 
     fn retry(&self) -> RetryBounds;
 
-    /// Returns the run that takes a lapsed lease over.
+    /// Returns the run that takes a lapsed lease over, or `None` if decoding the request panics.
     ///
     /// # Errors
     /// [`Error::IncompatibleState`] if the request does not decode; that of the operation's codec.
-    fn resume(&self, pool: &Pool<DB>, resumable: Resumable) -> Result<Run, Error>;
+    fn resume(&self, pool: &Pool<DB>, resumable: Resumable) -> Result<Option<Run>, Error>;
 }
 
 /// A run that has not begun.
@@ -82,8 +83,16 @@ where
         self.takeover.retry()
     }
 
-    fn resume(&self, pool: &Pool<DB>, resumable: Resumable) -> Result<Run, Error> {
-        let request: Req = decode_request(self.spec.name(), &resumable.request)?;
+    fn resume(&self, pool: &Pool<DB>, resumable: Resumable) -> Result<Option<Run>, Error> {
+        let name = self.spec.name();
+        // Decoding runs the request's own `Deserialize`, which may panic: at each sweep, if the panic ended the worker.
+        let decoded = catch_unwind(AssertUnwindSafe(|| {
+            decode_request::<Req>(name, &resumable.request)
+        }));
+        let Ok(decoded) = decoded else {
+            return Ok(None);
+        };
+        let request = decoded?;
         let takes_over = TakesOver {
             lapsed: resumable.lapsed,
             attempts: self.retry_attempts(),
@@ -103,14 +112,14 @@ where
             begun.store(true, Ordering::Relaxed);
             Box::pin(body(attempt, request)).await
         });
-        Ok(Box::pin(async move {
+        Ok(Some(Box::pin(async move {
             let ended = run.await;
             match ended {
                 _ if !has_begun.load(Ordering::Relaxed) => Ended::Overtaken,
                 Ok(_) => Ended::Completed,
                 Err(_) => Ended::Failed,
             }
-        }))
+        })))
     }
 }
 

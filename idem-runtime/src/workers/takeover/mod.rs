@@ -210,8 +210,8 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
         self
     }
 
-    /// Sets the maximum number of bodies that run at once; 0 counts as 1. A sweep waits for one to end before it
-    /// begins another above this.
+    /// Sets the maximum number of bodies of one operation that run at once; 0 counts as 1. Above this a sweep waits for one
+    /// of them to end, for one interval at most, and leaves the others of that operation to the next sweep.
     pub fn concurrency(mut self, bodies: usize) -> Self {
         self.concurrency = bodies.max(1);
         self
@@ -234,7 +234,7 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
     /// after the interval.
     pub async fn run(self, cancel: impl Future) {
         let mut cancel = pin!(async { drop(cancel.await) });
-        let mut runs = Runs::new(self.concurrency);
+        let mut runs = Runs::new(self.handled.len(), self.concurrency);
         loop {
             let (mut swept, began) = (TakeoverSweep::default(), Instant::now());
             let done = unless(cancel.as_mut(), self.sweep(&mut runs, &mut swept)).await;
@@ -258,7 +258,7 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
     /// - [`Error::Schema`] if the table does not exist.
     /// - Any error of the database, after the bodies that were begun before it have ended.
     pub async fn run_once(&self) -> Result<TakeoverSweep, Error> {
-        let mut runs = Runs::new(self.concurrency);
+        let mut runs = Runs::new(self.handled.len(), self.concurrency);
         let mut swept = TakeoverSweep::default();
         let done = self.sweep(&mut runs, &mut swept).await;
         runs.ended(&mut swept).await;

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 
 use super::TakeoverWorker;
 use super::handler::{Ended, Handled, Run};
@@ -28,24 +30,27 @@ const PAGE: u32 = 100;
 /// The runs of a worker, and what it knows from the sweeps before.
 pub(super) struct Runs {
     running: JoinSet<Ended>,
-    permits: Arc<Semaphore>,
+    /// Those of each operation, in the order of the worker's: bodies that hang keep no other operation waiting.
+    permits: Vec<Arc<Semaphore>>,
     /// The leases that were left at the last look, while they are found again.
     left: HashMap<AttemptId, Left>,
 }
 
 impl Runs {
-    pub(super) fn new(concurrency: usize) -> Self {
+    pub(super) fn new(operations: usize, concurrency: usize) -> Self {
+        let permits = || Arc::new(Semaphore::new(concurrency));
         Self {
             running: JoinSet::new(),
-            permits: Arc::new(Semaphore::new(concurrency)),
+            permits: std::iter::repeat_with(permits).take(operations).collect(),
             left: HashMap::new(),
         }
     }
 
-    /// Waits until fewer runs are active than may be.
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+    /// Waits until fewer runs of this operation are active than may be. Returns `None` if that is not so in time.
+    async fn permit(&self, operation: usize, patience: Duration) -> Option<OwnedSemaphorePermit> {
+        let permits = Arc::clone(self.permits.get(operation)?);
         // An error would mean that it is closed, and nobody closes it.
-        Arc::clone(&self.permits).acquire_owned().await.ok()
+        timeout(patience, permits.acquire_owned()).await.ok()?.ok()
     }
 
     fn begin(&mut self, run: Run, permit: OwnedSemaphorePermit) {
@@ -108,6 +113,8 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
         };
         let table = first.operation().table_name();
         let (mut after, mut still_left) = (None, HashSet::new());
+        // The operations whose bodies did not end while this sweep waited for one.
+        let mut busy = HashSet::new();
         loop {
             let search = LapsedSearch {
                 table,
@@ -118,7 +125,7 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
             let mut found = self.search(&search).await?;
             let is_last = found.len() < PAGE as usize;
             for lapsed in &found {
-                if let Some(left) = self.consider(lapsed, runs, swept).await? {
+                if let Some(left) = self.consider(lapsed, runs, &mut busy, swept).await? {
                     swept.left.add(left);
                     still_left.insert(lapsed.attempt_id);
                     runs.leave(lapsed.attempt_id, left, &lapsed.operation);
@@ -146,14 +153,14 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
         &self,
         lapsed: &LapsedLease,
         runs: &mut Runs,
+        busy: &mut HashSet<usize>,
         swept: &mut TakeoverSweep,
     ) -> Result<Option<Left>, Error> {
-        let mut handled = self.handled.iter().map(|handled| &**handled);
-        let handled = handled.find(|handled| {
+        let at = self.handled.iter().position(|handled| {
             let operation = handled.operation();
             (operation.namespace(), operation.name()) == (&*lapsed.namespace, &*lapsed.operation)
         });
-        let Some(handled) = handled else {
+        let Some((at, handled)) = at.and_then(|at| Some((at, &**self.handled.get(at)?))) else {
             return Ok(None);
         };
         swept.found += 1;
@@ -172,7 +179,17 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
         let permit = if is_used_up {
             None
         } else {
-            runs.permit().await
+            let permit = if busy.contains(&at) {
+                None
+            } else {
+                runs.permit(at, self.interval).await
+            };
+            if permit.is_none() {
+                busy.insert(at);
+                swept.waiting += 1;
+                return Ok(None);
+            }
+            permit
         };
         let resumable = match inspect(&self.pool, handled.operation(), lapsed).await? {
             Inspected::Resumable(resumable) => resumable,
@@ -180,9 +197,9 @@ impl<DB: LeaseBackend> TakeoverWorker<DB> {
             Inspected::Changed => return Ok(None),
         };
         let run = match handled.resume(&self.pool, resumable) {
-            Ok(run) => run,
+            Ok(Some(run)) => run,
             Err(Error::Codec(_)) => return Ok(Some(Left::Codec)),
-            Err(_) => return Ok(Some(Left::Undecodable)),
+            Ok(None) | Err(_) => return Ok(Some(Left::Undecodable)),
         };
         if let Some(permit) = permit {
             runs.begin(run, permit);
