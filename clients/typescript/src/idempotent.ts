@@ -2,7 +2,7 @@ import { judge, whole } from "./answer.js";
 import { HEADER, InvalidKeyError, headerValue, newKey } from "./key.js";
 import { type Operations, isSafe } from "./operations.js";
 import { keepOrigin, marked } from "./redirect.js";
-import type { KeyStore } from "./store.js";
+import { type KeyStore, settled } from "./store.js";
 
 /** What a call may say beyond `RequestInit`. */
 export interface KeyOptions {
@@ -59,7 +59,7 @@ export function idempotentFetch(options: IdempotentOptions): Fetch {
     // A response that breaks off is no answer, so the key is kept until it is read.
     const response = await whole(await send(request, extras));
     if ((await judge(response)) === "answered") {
-      await options.store?.settle(intent, key);
+      await settled(options.store, intent, key);
     }
     return response;
   });

@@ -11,6 +11,15 @@ export interface KeyStore {
   forget(intent: string): void | Promise<void>;
 }
 
+/** Removes the key of an intent that was answered. If the store fails, the answer stays one: the next call of the intent is a replay. */
+export async function settled(store: KeyStore | undefined, intent: string, key: string): Promise<void> {
+  try {
+    await store?.settle(intent, key);
+  } catch (error) {
+    console.warn("the key of an answered intent stays in its store", error);
+  }
+}
+
 /** The methods of `sessionStorage` and `localStorage` that are used. */
 export interface WebStorage {
   getItem(name: string): string | null;

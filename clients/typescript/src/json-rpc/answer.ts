@@ -34,6 +34,11 @@ const AGAIN = ["in-flight", "try-again", "unavailable"];
 /** The statuses of a gateway after which the same request may be sent again (RFC 9110, RFC 8470, RFC 6585). */
 const PASSING = [408, 421, 425, 429, 502, 503, 504];
 
+/** Returns whether the status is one after which the same request may be sent again. */
+export function passes(status: number): boolean {
+  return PASSING.includes(status);
+}
+
 /** Judges why a call with a key has no result. */
 export function judge(error: unknown): Verdict {
   if (error instanceof RpcError) {
@@ -44,7 +49,7 @@ export function judge(error: unknown): Verdict {
     return AGAIN.includes(String(code)) ? "again" : "refused";
   }
   if (error instanceof TransportError) {
-    return error.status === 200 || PASSING.includes(error.status) ? "again" : "refused";
+    return error.status === 200 || passes(error.status) ? "again" : "refused";
   }
   return "again";
 }

@@ -1,7 +1,7 @@
 import { LOGICAL, type Logical } from "../idempotent.js";
 import { InvalidKeyError, memberValue, newKey } from "../key.js";
-import type { KeyStore } from "../store.js";
-import { RpcError, TransportError, fields, judge } from "./answer.js";
+import { type KeyStore, settled } from "../store.js";
+import { RpcError, TransportError, fields, judge, passes } from "./answer.js";
 
 /** How a method takes its key. */
 export type MethodMark =
@@ -130,7 +130,7 @@ function keyed(options: CallerOptions, method: string, params: object | undefine
 
 async function settle(options: CallerOptions, intent: string | undefined, key: string | null): Promise<void> {
   if (intent !== undefined && key !== null) {
-    await options.store?.settle(intent, key);
+    await settled(options.store, intent, key);
   }
 }
 
@@ -144,7 +144,9 @@ async function send(options: CallerOptions, message: { id: number }, signal: Abo
   const text = await response.text();
   const answer = fields(parsed(text));
   const error = fields(answer["error"]);
-  if (typeof error["code"] === "number" && (answer["id"] === message.id || answer["id"] === null)) {
+  const isOfCall = answer["id"] === message.id || answer["id"] === null;
+  // With a status that passes, a gateway speaks, whatever form it gives its page.
+  if (typeof error["code"] === "number" && isOfCall && !passes(response.status)) {
     throw new RpcError(String(error["message"]), error["code"], error["data"]);
   }
   if (!response.ok || answer["id"] !== message.id || !("result" in answer)) {

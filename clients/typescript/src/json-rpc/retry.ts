@@ -15,6 +15,8 @@ import { type Attempted, type Caller, isRepeatable } from "./caller.js";
 export function withRetry(below: Caller, options: RetryOptions = {}): Caller {
   const rules = rulesOf(options);
   const call = async (method: string, params?: object, given: Attempted = {}) => {
+    // What cannot be sent at all fails here, and not in each attempt.
+    JSON.stringify(params);
     const logical: Logical = given[LOGICAL] ?? {};
     const end = rules.clock.now() + rules.budget;
     for (let attempt = 1; ; attempt += 1) {

@@ -140,6 +140,33 @@ test("an intent has one key until it is answered", async () => {
   assert.ok(d !== c && e !== d, "a recorded failure is an answer");
 });
 
+test("a store that fails after the answer does not replace it", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const store = { ...memoryStore(), settle: async () => { throw new Error("the disk is full"); } };
+  const { call, seen } = client([OK], { store });
+  assert.deepEqual(await call("orders.place", {}, { intent: "order:1" }), { number: 1 });
+  assert.deepEqual([seen.length, warn.mock.callCount()], [1, 1]);
+});
+
+test("parameters that have no JSON are refused before anything is sent", async () => {
+  const { call, seen, clock } = client([OK]);
+  const circle = {};
+  circle.self = circle;
+  for (const params of [circle, { amount: 1n }]) {
+    await assert.rejects(call("orders.place", params), TypeError);
+  }
+  assert.deepEqual([seen.length, clock.pauses], [0, []]);
+});
+
+test("an error object of a gateway with a status that passes is no answer", async () => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "too busy" } });
+  for (const [status, times] of [[503, 2], [429, 2], [400, 1]]) {
+    const { call, seen } = client([new Response(body, { status }), OK]);
+    await call("orders.place", {}).catch((error) => assert.ok(error instanceof RpcError));
+    assert.equal(seen.length, times, String(status));
+  }
+});
+
 test("a caller who gives up is told his own reason", async () => {
   const { call, seen } = client([CUT]);
   const reason = new Error("enough");

@@ -49,6 +49,14 @@ test("a refusal does not prove that an earlier attempt had no effect, so the key
   assert.equal(session.items.size, 0);
 });
 
+test("a store that fails after the answer does not make the request be sent again", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const store = { ...memoryStore(), settle: async () => { throw new Error("the disk is full"); } };
+  const { call, seen } = load(store, new Response("{}"));
+  const response = await withRetry(call, { clock: new FakeClock() })(URL_OF_ORDERS, PAY);
+  assert.deepEqual([response.status, seen.length, warn.mock.callCount()], [200, 1, 1]);
+});
+
 test("a response that breaks off leaves the key", async () => {
   const session = storage();
   const half = () => new Response(new ReadableStream({ pull: (pipe) => pipe.error(new TypeError("cut")) }));

@@ -36,6 +36,9 @@ pub(super) struct Method {
     pub(super) params: Vec<Content>,
     /// A method without one answers nothing: it is a notification.
     pub(super) result: Option<Content>,
+    /// What other generators mark: that, and not where a key belongs.
+    #[serde(default)]
+    pub(super) idempotent: Value,
     #[serde(rename = "x-idempotency")]
     pub(super) key_use: Option<KeyUse>,
 }

@@ -1,8 +1,10 @@
 //! Types in TypeScript of JSON schemas.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// The names in TypeScript of a document's schemas.
@@ -47,9 +49,7 @@ impl<'d> Types<'d> {
             _ => return Err("is neither an object nor a boolean".to_owned()),
         };
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = reference
-                .strip_prefix("#/components/schemas/")
-                .and_then(|name| self.names.get(name));
+            let name = referred(reference).and_then(|name| self.names.get(&*name));
             let name = name.ok_or_else(|| format!("refers to `{reference}`, which is not there"));
             return name.cloned();
         }
@@ -134,7 +134,8 @@ impl<'d> Types<'d> {
                 .then(|| Ok("Record<string, never>".to_owned())),
             Some(others @ Value::Object(_)) => Some(
                 self.of_schema(others, depth)
-                    .map(|others| format!("Record<string, {others}>")),
+                    // Not `Record`: a type may not refer to itself by an alias.
+                    .map(|others| format!("{{ [key: string]: {others} }}")),
             ),
             _ => members
                 .is_empty()
@@ -168,6 +169,16 @@ impl<'d> Types<'d> {
         text.push('}');
         Ok(text)
     }
+}
+
+/// Returns the name of the schema that a reference names: it is a JSON pointer in a fragment (RFC 6901, section 6).
+fn referred(reference: &str) -> Option<Cow<'_, str>> {
+    let name = reference.strip_prefix("#/components/schemas/")?;
+    let name = percent_decode_str(name).decode_utf8().ok()?;
+    if name.contains('~') {
+        return Some(name.replace("~1", "/").replace("~0", "~").into());
+    }
+    Some(name)
 }
 
 /// A member of an object.

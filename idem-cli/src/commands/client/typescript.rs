@@ -12,7 +12,7 @@ use super::schema::{Member, Types, comment, identifier, property};
 const PACKAGE: &str = "@idem/client/json-rpc";
 
 /// Names that a schema may not have, since the module has others of these names.
-const TAKEN: [&str; 8] = [
+const TAKEN: [&str; 9] = [
     "Array",
     "CallOptions",
     "Caller",
@@ -21,7 +21,11 @@ const TAKEN: [&str; 8] = [
     "Promise",
     "QueryOptions",
     "Record",
+    "ReturnType",
 ];
+
+/// Members that an arrow function has already, and that cannot be written.
+const OF_FUNCTIONS: [&str; 4] = ["arguments", "caller", "length", "name"];
 
 /// Returns the text of the module. The error is a sentence.
 pub(super) fn module(document: &Document) -> Result<String, String> {
@@ -37,22 +41,45 @@ pub(super) fn module(document: &Document) -> Result<String, String> {
     }
     let mut tree = Tree::default();
     let mut names = BTreeSet::new();
+    let mut given = BTreeSet::new();
     // Those of the specification itself are for tools.
     let methods = document.methods.iter();
     for method in methods.filter(|method| !method.name.starts_with("rpc.")) {
         if !names.insert(&*method.name) {
             return Err(format!("two methods are called `{}`", method.name));
         }
-        let function = function(document, &types, method, &mut text)
+        let function = function(document, &types, method, &mut given, &mut text)
             .map_err(|why| format!("the method `{}`: {why}", method.name))?;
         tree.insert(&method.name, function, method.summary.as_deref());
     }
+    members_are_possible(&names)?;
     text.push_str(&marks(&document.methods));
     text.push_str("\n/** Returns a client whose calls go through `call`: `caller({ url, methods })`, or `withRetry` above it. */\n");
     text.push_str("export function createClient(call: Caller) {\n  return ");
     tree.write(&mut text, 1);
     text.push_str(";\n}\n\n/** The functions of the service. */\nexport type Client = ReturnType<typeof createClient>;\n");
     Ok(text)
+}
+
+/// Refuses names whose parts cannot be members of what they are below.
+fn members_are_possible(names: &BTreeSet<&str>) -> Result<(), String> {
+    for name in names {
+        if name.split('.').any(|part| part == "__proto__") {
+            return Err(format!(
+                "the method `{name}`: `__proto__` is no member that an object can have"
+            ));
+        }
+        for (at, _) in name.match_indices('.') {
+            let (above, below) = (&name[..at], &name[at + 1..]);
+            let part = below.split('.').next().unwrap_or(below);
+            if names.contains(above) && OF_FUNCTIONS.contains(&part) {
+                return Err(format!(
+                    "the methods `{above}` and `{name}`: the function `{above}` has a member `{part}` already"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn head(document: &Document) -> String {
@@ -83,13 +110,20 @@ fn head(document: &Document) -> String {
     )
 }
 
-/// Adds the type of the parameters to the text, and returns the function of a method.
+/// Adds the type of the parameters to the text, by a name that is not given yet, and returns the function of a method.
 fn function(
     document: &Document,
     types: &Types<'_>,
     method: &Method,
+    given: &mut BTreeSet<String>,
     text: &mut String,
 ) -> Result<String, String> {
+    if method.idempotent == true && method.key_use.is_none() {
+        return Err(
+            "it is `idempotent`, and has no `x-idempotency` that says where its key belongs"
+                .to_owned(),
+        );
+    }
     if method.structure == Structure::ByPosition && !method.params.is_empty() {
         return Err("its parameters are by position, where no key has a place".to_owned());
     }
@@ -116,17 +150,16 @@ fn function(
         "params: Record<string, never> = {}".to_owned()
     } else {
         let mut name = format!("{}Params", identifier(&method.name));
-        while types.has(&name) {
+        while types.has(&name) || given.contains(&name) {
             name.push('_');
         }
+        given.insert(name.clone());
         let ty = types.members(&members, 0);
         let ty = ty.map_err(|why| format!("the schema of its parameters {why}"))?;
-        let called = &method.name;
+        let says = format!("The parameters of `{}`.", method.name);
+        let says = comment(Some(&says), "");
         // Writing to a `String` cannot fail.
-        let _ = write!(
-            text,
-            "\n/** The parameters of `{called}`. */\nexport type {name} = {ty};\n"
-        );
+        let _ = write!(text, "\n{says}export type {name} = {ty};\n");
         let default = if members.iter().any(|member| member.required) {
             ""
         } else {
