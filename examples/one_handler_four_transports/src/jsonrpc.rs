@@ -6,6 +6,7 @@ use axum::http::{Request, header};
 use idem_jsonrpc::{Call, Module, Refusal};
 use idem_runtime::IdempotencyKey;
 use idem_runtime::error::is_transient;
+use idem_runtime::http::Problem;
 use jsonrpsee::core::RegisterMethodError;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{HttpBody, Server, ServerHandle};
@@ -21,7 +22,7 @@ impl From<PaymentError> for ErrorObjectOwned {
         match error {
             PaymentError::Idempotency(error) => Refusal::from(error).into(),
             PaymentError::Database(error) if is_transient(&error) => {
-                Self::owned(503, "try again with the same key", None::<()>)
+                Refusal::from(Problem::try_again()).into()
             }
             PaymentError::Database(_) => Self::owned(500, "the log says why", None::<()>),
         }

@@ -2,6 +2,7 @@
 
 use idem_mcp::{Call, Tools};
 use idem_runtime::Scope;
+use idem_runtime::error::is_transient;
 use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ErrorData};
@@ -28,6 +29,7 @@ impl Payments {
         match create_payment(&self.pool, call.key()?, &cmd).await {
             Ok(payment) => call.answer(payment),
             Err(PaymentError::Idempotency(error)) => call.refuse(&error),
+            Err(PaymentError::Database(error)) if is_transient(&error) => call.try_again(),
             Err(PaymentError::Database(_)) => {
                 Err(ErrorData::internal_error("the log says why", None))
             }

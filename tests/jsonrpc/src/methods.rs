@@ -1,6 +1,8 @@
 //! The handlers and the methods that call them.
 
 use idem_jsonrpc::{Call, MetaNames, Module, Refusal};
+use idem_runtime::error::is_transient;
+use idem_runtime::http::Problem;
 use idem_runtime::{Attempt, Failure, IdempotencyKey, Scope, StoredFailure, idempotent};
 use idem_tests::gate::{self, GatePoint};
 use jsonrpsee::types::ErrorObjectOwned;
@@ -69,6 +71,9 @@ impl From<OrderError> for ErrorObjectOwned {
             OrderError::Idempotency(error) => Refusal::from(error).into(),
             OrderError::SoldOut { .. } | OrderError::Recorded(_) => {
                 Self::owned(1, error.to_string(), None::<()>)
+            }
+            OrderError::Database(error) if is_transient(&error) => {
+                Refusal::from(Problem::try_again()).into()
             }
             OrderError::Database(_) => jsonrpsee::types::ErrorCode::InternalError.into(),
         }

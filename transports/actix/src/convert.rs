@@ -6,16 +6,16 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap as ActixHeaders, HeaderName, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
 use http_body::{Body, Frame, SizeHint};
-use idem_runtime::http::Problem;
+use idem_runtime::http::{Problem, Syntax};
 use idem_tower::Buffered;
 use pin_project_lite::pin_project;
 
-/// Returns the head of a request, without extensions.
+/// Returns the head of a request. Of its extensions it has the syntax of keys, which a policy sets.
 pub(crate) fn parts(request: &HttpRequest) -> Parts {
     let (mut parts, ()) = http::Request::new(()).into_parts();
     // Both releases accept the same methods and paths.
@@ -26,6 +26,9 @@ pub(crate) fn parts(request: &HttpRequest) -> Parts {
         parts.uri = uri;
     }
     parts.headers = plain_headers(request.headers());
+    if let Some(syntax) = request.extensions().get::<Syntax>() {
+        parts.extensions.insert(*syntax);
+    }
     parts
 }
 

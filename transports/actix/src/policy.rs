@@ -14,7 +14,8 @@ use idem_tower::{HttpPolicy, MaybeBuffered};
 use crate::convert::{ActixBody, plain_headers, set_head};
 
 /// A middleware that sets how what is inside it reads keys and answers refusals; of two policies the inner one applies.
-/// [`HttpPolicy`] says what it changes, and what it leaves.
+/// [`HttpPolicy`] says what it changes, and what it leaves. A refusal that a middleware inside returns as an `Err` passes as it is:
+/// this edits responses, and actix makes one of an error only further out.
 ///
 /// ```
 /// use actix_web::{App, http::StatusCode, web};

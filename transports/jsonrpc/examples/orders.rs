@@ -3,6 +3,8 @@
 //! It prints its address, and a call for curl. Send it twice: the second answer is a replay.
 
 use idem_jsonrpc::{Call, HeaderLayer, Module, Refusal};
+use idem_runtime::error::is_transient;
+use idem_runtime::http::Problem;
 use idem_runtime::{IdempotencyKey, idempotent, schema};
 use jsonrpsee::server::Server;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
@@ -33,6 +35,9 @@ impl From<OrderError> for ErrorObjectOwned {
     fn from(error: OrderError) -> Self {
         match error {
             OrderError::Idempotency(error) => Refusal::from(error).into(),
+            OrderError::Database(error) if is_transient(&error) => {
+                Refusal::from(Problem::try_again()).into()
+            }
             OrderError::Database(_) => ErrorCode::InternalError.into(),
         }
     }

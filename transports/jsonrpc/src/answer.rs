@@ -11,6 +11,8 @@ use crate::members::Members;
 
 /// Returns a result as it is answered: that of a replay has a member more, `"_meta": {"dev.idem/idempotentReplayed": true}`.
 ///
+/// A result that runs for the first time has no such member, even if the handler put one there.
+///
 /// A [`Module`](crate::Module) does it for its methods. A result that is not an object (a number, a list, `null`) has no
 /// place for it, and is the same in a replay.
 ///
@@ -21,13 +23,34 @@ pub fn answer<T: Serialize>(
     names: &MetaNames,
 ) -> Result<Box<RawValue>, serde_json::Error> {
     let text = to_raw_value(&**result)?;
-    if !result.replayed() {
-        return Ok(text);
+    let edited = if result.replayed() {
+        marked(&text, names)?
+    } else {
+        unmarked(&text, names)?
+    };
+    Ok(edited.unwrap_or(text))
+}
+
+/// Returns the object without this member; `None` if it has none.
+fn unmarked(
+    text: &RawValue,
+    names: &MetaNames,
+) -> Result<Option<Box<RawValue>>, serde_json::Error> {
+    let Some(mut members) = Members::of(text.get()) else {
+        return Ok(None);
+    };
+    let Some(meta) = members.remove(META) else {
+        return Ok(None);
+    };
+    let Some(mut inner) = Members::of(meta.get()) else {
+        return Ok(None);
+    };
+    if inner.remove(names.replayed()).is_none() {
+        return Ok(None);
     }
-    match marked(&text, names)? {
-        Some(marked) => Ok(marked),
-        None => Ok(text),
-    }
+    let inner = inner.to_raw()?;
+    members.0.push((Cow::Borrowed(META), Cow::Owned(inner)));
+    members.to_raw().map(Some)
 }
 
 /// Returns the object with this member; `None` if there is no place for it.
@@ -56,6 +79,23 @@ fn marked(text: &RawValue, names: &MetaNames) -> Result<Option<Box<RawValue>>, s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_replayed_does_not_say_that_it_was() {
+        let names = MetaNames::of("a");
+        let edited = |text: &str| {
+            let text = RawValue::from_string(text.to_owned()).expect("JSON");
+            let edited = unmarked(&text, &names).expect("JSON");
+            edited.map(|edited| edited.get().to_owned())
+        };
+        assert_eq!(
+            edited(r#"{"n":1.0,"_meta":{"a/idempotentReplayed":true,"t":1}}"#).as_deref(),
+            Some(r#"{"n":1.0,"_meta":{"t":1}}"#)
+        );
+        for other in ["1", "null", r#"{"_meta":7}"#, r#"{"_meta":{"t":1}}"#] {
+            assert_eq!(edited(other), None, "{other}");
+        }
+    }
 
     fn shown(text: &str) -> Option<String> {
         let text = RawValue::from_string(text.to_owned()).expect("JSON");

@@ -32,8 +32,8 @@ impl HeaderKey {
     fn of(headers: &HeaderMap, syntax: Syntax) -> Option<Self> {
         let lines = |name| headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
         match rules::key(lines, syntax) {
-            // A socket makes many calls.
-            Ok(Some(_)) | Err(_) if headers.contains_key(UPGRADE) => {
+            // A socket makes many calls. Other protocols are only offered by an upgrade: h2c by curl, for example.
+            Ok(Some(_)) | Err(_) if opens_socket(headers) => {
                 Some(Self::Refused(Self::of_many_calls()))
             }
             Ok(Some(key)) => Some(Self::Read(key)),
@@ -42,6 +42,13 @@ impl HeaderKey {
             Ok(None) => None,
         }
     }
+}
+
+fn opens_socket(headers: &HeaderMap) -> bool {
+    let asked = headers.get_all(UPGRADE).into_iter();
+    asked
+        .map(|value| value.as_bytes().to_ascii_lowercase())
+        .any(|value| String::from_utf8_lossy(&value).contains("websocket"))
 }
 
 /// An HTTP middleware of the server that reads the header `Idempotency-Key` by

@@ -1,9 +1,11 @@
 //! The key of a call: from `params._meta`, or from the header of a request that is one call.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::Extensions;
 use idem_runtime::error::{Field, Invalid, Reason};
+use idem_runtime::http::Problem;
 use idem_runtime::meta::{META, MetaNames};
 use idem_runtime::{Error, IdempotencyKey, Scope};
 use serde_json::value::RawValue;
@@ -24,7 +26,37 @@ pub(crate) enum Position {
     Unknown,
 }
 
-/// The key of one call, or why it has none that can be used. It is among the call's extensions.
+/// What a call says of its key, by whatever names: which they are, its method knows. It is among the call's extensions.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    meta: Result<Option<Arc<Map<String, Value>>>, Invalid>,
+    position: Position,
+}
+
+impl Sent {
+    /// Reads the parameters of a call.
+    pub(crate) fn of(params: Option<&str>, position: Position) -> Self {
+        Self {
+            meta: meta_of(params).map(|meta| meta.map(Arc::new)),
+            position,
+        }
+    }
+
+    /// Returns the key by these names, of the call with these extensions.
+    pub(crate) fn key(&self, extensions: &Extensions, names: &MetaNames) -> CallKey {
+        let key = match &self.meta {
+            Err(invalid) => Err(invalid.clone()),
+            Ok(None) => Ok(None),
+            Ok(Some(meta)) => names.key(meta),
+        };
+        CallKey(match key {
+            Err(invalid) => Err(Fault::Invalid(invalid)),
+            Ok(key) => with_header(key, extensions.get::<HeaderKey>(), self.position, names),
+        })
+    }
+}
+
+/// The key of one call, or why it has none that can be used.
 #[derive(Debug, Clone)]
 pub struct CallKey(Result<Option<IdempotencyKey>, Fault>);
 
@@ -38,24 +70,6 @@ enum Fault {
 }
 
 impl CallKey {
-    /// Reads the key of a call with these parameters and extensions.
-    pub(crate) fn read(
-        params: Option<&str>,
-        extensions: &Extensions,
-        position: Position,
-        names: &MetaNames,
-    ) -> Self {
-        let header = extensions.get::<HeaderKey>();
-        let key = meta_of(params).and_then(|meta| match meta {
-            Some(meta) => names.key(&meta),
-            None => Ok(None),
-        });
-        Self(match key {
-            Err(invalid) => Err(Fault::Invalid(invalid)),
-            Ok(key) => with_header(key, header, position, names),
-        })
-    }
-
     /// Returns whether the caller meant to send a key.
     pub(crate) fn is_meant(&self) -> bool {
         !matches!(self.0, Ok(None))
@@ -241,16 +255,53 @@ pub(crate) fn argument<K: KeyArgument>(
 /// [`Module`](crate::Module), such as those of jsonrpsee's attribute `#[rpc(server, with_extensions)]`. `method` is for the
 /// refusal's text.
 ///
-/// The server must have the [`IdempotencyLayer`](crate::IdempotencyLayer).
+/// The server must have the [`IdempotencyLayer`](crate::IdempotencyLayer), which alone sees the parameters: without it every
+/// call is refused, since one with a key could not be told from one without.
 ///
 /// # Errors
-/// A [`Refusal`] if there is no key and one is required, or if it is not acceptable.
+/// A [`Refusal`] if there is no key and one is required, if it is not acceptable, or if the server has no layer.
 pub fn key<K: KeyArgument>(
     extensions: &Extensions,
     method: &str,
     names: &MetaNames,
 ) -> Result<K, Refusal> {
-    let none = || CallKey::read(None, extensions, Position::Unknown, names);
-    let read = extensions.get::<CallKey>().cloned().unwrap_or_else(none);
-    argument(&read, extensions, method).map_err(|error| Refusal::of(&error, names))
+    let Some(sent) = extensions.get::<Sent>() else {
+        tracing::error!(
+            target: "idem",
+            method,
+            "the server has no IdempotencyLayer, so whether a call has a key is not known"
+        );
+        let fault = "the server could not serve this request; its log says why";
+        return Err(Problem::new("internal", "The server is at fault", 500_u16, fault).into());
+    };
+    let read = sent.key(extensions, names);
+    argument(&read, extensions, method).map_err(|error| Refusal::of(&error, Some(names)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(extensions: &Extensions, names: &MetaNames) -> Result<Option<String>, String> {
+        let key = key::<Option<IdempotencyKey>>(extensions, "m", names);
+        key.map(|key| key.map(|key| key.as_str().to_owned()))
+            .map_err(|refusal| refusal.problem().code.clone().into_owned())
+    }
+
+    #[test]
+    fn without_the_layer_no_call_runs_as_one_without_a_key() {
+        let refused = read(&Extensions::new(), &MetaNames::default());
+        assert_eq!(refused, Err("internal".to_owned()));
+    }
+
+    #[test]
+    fn a_method_reads_its_key_by_its_own_names() {
+        let params = r#"{"_meta":{"a/idempotencyKey":"of a","b/idempotencyKey":"of b"}}"#;
+        let mut extensions = Extensions::new();
+        extensions.insert(Sent::of(Some(params), Position::Single));
+        for (names, key) in [("a", Some("of a")), ("b", Some("of b")), ("c", None)] {
+            let read = read(&extensions, &MetaNames::of(names));
+            assert_eq!(read, Ok(key.map(str::to_owned)));
+        }
+    }
 }

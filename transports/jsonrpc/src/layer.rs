@@ -1,4 +1,4 @@
-//! A middleware of the RPC server that finds the key of each call.
+//! A middleware of the RPC server that sees what each call says of its key.
 
 use std::sync::Arc;
 
@@ -7,10 +7,11 @@ use jsonrpsee_core::middleware::{Batch, BatchEntry, Notification, Request, RpcSe
 use serde_json::value::RawValue;
 use tower_layer::Layer;
 
-use crate::key::{CallKey, Position};
+use crate::key::{Position, Sent};
 
-/// A middleware of the RPC server that finds the key of each call, alone or in a batch, and puts it into the call's
-/// extensions. It knows batches, so it is needed for the header ([`HeaderLayer`](crate::HeaderLayer)).
+/// A middleware of the RPC server that puts into the extensions of each call what it says of its key, and whether it is alone or
+/// in a batch. It knows batches, so it is needed for the header ([`HeaderLayer`](crate::HeaderLayer)). The method then reads
+/// the key, by its own names: those of its [`Module`](crate::Module), or those given to [`key`](crate::key()).
 ///
 /// ```
 /// use idem_jsonrpc::IdempotencyLayer;
@@ -29,8 +30,8 @@ pub struct IdempotencyLayer {
 }
 
 impl IdempotencyLayer {
-    /// Creates a layer that reads these members of `_meta`. [`Module::layer`](crate::Module::layer) makes one with the
-    /// names of a module.
+    /// Creates a layer that knows a notification's key by these names. [`Module::layer`](crate::Module::layer) makes one with
+    /// the names of a module.
     pub fn new(names: MetaNames) -> Self {
         Self {
             names: Arc::new(names),
@@ -63,15 +64,15 @@ pub struct IdempotencyService<S> {
 }
 
 impl<S> IdempotencyService<S> {
-    fn insert_key(&self, request: &mut Request<'_>, position: Position) {
+    fn insert(request: &mut Request<'_>, position: Position) {
         let params = request.params.as_deref().map(RawValue::get);
-        let key = CallKey::read(params, &request.extensions, position, &self.names);
-        request.extensions.insert(key);
+        let sent = Sent::of(params, position);
+        request.extensions.insert(sent);
     }
 
     fn look_at(&self, notification: &Notification<'_>, position: Position) {
         let params = notification.params.as_deref().map(RawValue::get);
-        let key = CallKey::read(params, &notification.extensions, position, &self.names);
+        let key = Sent::of(params, position).key(&notification.extensions, &self.names);
         if key.is_meant() {
             tracing::warn!(
                 target: "idem",
@@ -91,7 +92,7 @@ impl<S: RpcServiceT> RpcServiceT for IdempotencyService<S> {
         &self,
         mut request: Request<'a>,
     ) -> impl Future<Output = Self::MethodResponse> + Send + 'a {
-        self.insert_key(&mut request, Position::Single);
+        Self::insert(&mut request, Position::Single);
         self.inner.call(request)
     }
 
@@ -101,7 +102,7 @@ impl<S: RpcServiceT> RpcServiceT for IdempotencyService<S> {
     ) -> impl Future<Output = Self::BatchResponse> + Send + 'a {
         for entry in batch.iter_mut().flatten() {
             match entry {
-                BatchEntry::Call(request) => self.insert_key(request, Position::InBatch),
+                BatchEntry::Call(request) => Self::insert(request, Position::InBatch),
                 BatchEntry::Notification(notification) => {
                     self.look_at(notification, Position::InBatch);
                 }

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::answer::answer;
-use crate::key::{self, CallKey, KeyArgument, Position};
+use crate::key::{self, KeyArgument, Position, Sent};
 use crate::layer::IdempotencyLayer;
 use crate::method::{KeyUse, Method, Registered};
 use crate::refusal::Refusal;
@@ -121,13 +121,12 @@ impl<C: Send + Sync + 'static> Module<C> {
         let method = move |params: Params<'static>, context, extensions: Extensions| {
             let (names, handler) = (Arc::clone(&names), handler.clone());
             async move {
-                let read = extensions.get::<CallKey>().cloned();
-                let read = read.unwrap_or_else(|| {
-                    CallKey::read(params.as_str(), &extensions, Position::Unknown, &names)
-                });
+                let sent = extensions.get::<Sent>().cloned();
+                let sent = sent.unwrap_or_else(|| Sent::of(params.as_str(), Position::Unknown));
+                let read = sent.key(&extensions, &names);
                 let key = key::argument(&read, &extensions, name).map_err(|error| {
                     runtime::emit_refused(M::OPERATION, &error);
-                    Refusal::of(&error, &names)
+                    Refusal::of(&error, Some(&names))
                 })?;
                 let params = parsed(&params)?;
                 let call = Call {
@@ -174,7 +173,7 @@ impl<C: Send + Sync + 'static> Module<C> {
         Ok(self.add(name, None))
     }
 
-    /// Returns the middleware that finds keys by the names of this module.
+    /// Returns the middleware that sees batches, and knows the keys of notifications by the names of this module.
     pub fn layer(&self) -> IdempotencyLayer {
         IdempotencyLayer::shared(&self.names)
     }

@@ -10,7 +10,8 @@ use serde::Serialize;
 /// The code of the error object for each code of a [`Problem`] that a call can be refused with.
 ///
 /// `key-missing` and `invalid` are faults of the parameters, and `internal` is the server's: these have the codes of
-/// the JSON-RPC specification. The others are in its range for servers, where jsonrpsee has none of its own.
+/// the JSON-RPC specification. The others are in its range for servers, where jsonrpsee has none of its own. Nothing here refuses
+/// with `replay-forbidden`: its code is for a problem of the service's own.
 pub const CODES: [(&str, i32); 11] = [
     ("key-missing", INVALID_PARAMS_CODE),
     ("invalid", INVALID_PARAMS_CODE),
@@ -33,12 +34,15 @@ pub const CODES: [(&str, i32); 11] = [
 ///
 /// ```
 /// use idem_jsonrpc::Refusal;
-/// use jsonrpsee::types::ErrorObjectOwned;
+/// use idem_runtime::error::is_transient;
+/// use idem_runtime::http::Problem;
+/// use jsonrpsee::types::{ErrorCode, ErrorObjectOwned};
 ///
 /// #[derive(Debug)]
 /// enum PaymentError {
 ///     Declined,
 ///     Idempotency(idem_runtime::Error),
+///     Database(sqlx::Error),
 /// }
 ///
 /// impl From<PaymentError> for ErrorObjectOwned {
@@ -46,6 +50,9 @@ pub const CODES: [(&str, i32); 11] = [
 ///         match error {
 ///             PaymentError::Declined => Self::owned(1, "declined", None::<()>),
 ///             PaymentError::Idempotency(error) => Refusal::from(error).into(),
+///             // So that clients send the call again.
+///             PaymentError::Database(error) if is_transient(&error) => Refusal::from(Problem::try_again()).into(),
+///             PaymentError::Database(_) => ErrorCode::InternalError.into(),
 ///         }
 ///     }
 /// }
@@ -54,6 +61,8 @@ pub const CODES: [(&str, i32); 11] = [
 /// let object = ErrorObjectOwned::from(gone);
 /// assert_eq!(object.code(), -32044);
 /// assert!(object.data().is_some_and(|data| data.get().contains("\"retry_after\":1")));
+/// let lost = PaymentError::Database(sqlx::Error::PoolTimedOut);
+/// assert_eq!(ErrorObjectOwned::from(lost).code(), -32044);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -62,13 +71,15 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Returns the refusal of a call for `error`. The text for a missing key tells the name of its member.
-    pub(crate) fn of(error: &Error, names: &MetaNames) -> Self {
+    /// Returns the refusal of a call for `error`. The text for a missing key tells the name of its member, if it is known.
+    pub(crate) fn of(error: &Error, names: Option<&MetaNames>) -> Self {
         let mut problem = Problem::of(error);
         if let Error::KeyMissing { operation } = error {
-            let name = names.idempotency_key();
+            let member = names.map(MetaNames::idempotency_key);
+            let member = member.map(|name| format!("[{name:?}]"));
             problem.detail = format!(
-                "{operation} needs a key in `params.{META}[{name:?}]`, and the call has none"
+                "{operation} needs a key in `params.{META}{}`, and the call has none",
+                member.unwrap_or_default()
             );
             problem.title = "The idempotency key is missing".into();
         }
@@ -93,7 +104,8 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self::of(&error, &MetaNames::default())
+        // Which names are read, the module knows.
+        Self::of(&error, None)
     }
 }
 
@@ -144,6 +156,22 @@ mod tests {
         "request-unreadable",
         "response-not-storable",
     ];
+
+    #[test]
+    fn a_missing_key_is_asked_for_under_the_name_that_is_read_or_under_none() {
+        let error = || Error::KeyMissing {
+            operation: "pay".into(),
+        };
+        let known = Refusal::of(&error(), Some(&MetaNames::of("a")));
+        assert!(
+            known
+                .problem
+                .detail
+                .contains(r#"`params._meta["a/idempotencyKey"]`"#)
+        );
+        let unknown = Refusal::from(error());
+        assert!(unknown.problem.detail.contains("`params._meta`"));
+    }
 
     #[test]
     fn each_problem_of_a_call_has_a_code_and_no_two_kinds_of_the_servers_share_one() {

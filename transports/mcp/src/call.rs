@@ -53,12 +53,12 @@ impl Call {
 
     /// Returns a result that was made elsewhere, such as the tool error of a failure that a call with
     /// [`replayable`](idem_runtime::ReplayExt::replayable) returned. The `_meta` of a replay has the member
-    /// [`MetaNames::replayed`].
+    /// [`MetaNames::replayed`], and that of another result has none, even if the handler put one there.
     pub fn result(&self, result: Replayable<CallToolResult>) -> CallToolResult {
         if result.replayed() {
             self.marked(result.into_inner())
         } else {
-            result.into_inner()
+            self.unmarked(result.into_inner())
         }
     }
 
@@ -86,6 +86,23 @@ impl Call {
         })
     }
 
+    /// Returns the answer to a call whose handler's own error may pass, such as one of the database that
+    /// [`is_transient`](idem_runtime::error::is_transient) knows: [`Problem::try_again`](idem_runtime::http::Problem::try_again),
+    /// to whoever can repeat the call, as [`refuse`](Self::refuse) says.
+    ///
+    /// # Errors
+    /// The protocol error.
+    pub fn try_again(&self) -> Result<CallToolResult, ErrorData> {
+        refusal::try_again(self.holder, self.has_output_schema)
+    }
+
+    fn unmarked(&self, mut result: CallToolResult) -> CallToolResult {
+        if let Some(meta) = &mut result.meta {
+            meta.remove(self.names.replayed());
+        }
+        result
+    }
+
     fn marked(&self, mut result: CallToolResult) -> CallToolResult {
         let meta = result.meta.get_or_insert_with(MetaObject::new);
         meta.insert(self.names.replayed().to_owned(), true.into());
@@ -99,5 +116,27 @@ impl<S> FromContextPart<ToolCallContext<'_, S>> for Call {
         call.ok_or_else(|| {
             ErrorData::internal_error("the tool is not registered with `idem_mcp::Tools`", None)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_replay_says_that_it_is_one() {
+        let call = Call {
+            key: None,
+            holder: Holder::Model,
+            names: Arc::default(),
+            has_output_schema: false,
+        };
+        let replay = call.marked(CallToolResult::success(Vec::new()));
+        let says = |result: &CallToolResult| {
+            let meta = result.meta.as_ref();
+            meta.is_some_and(|meta| meta.contains_key(call.names.replayed()))
+        };
+        assert!(says(&replay));
+        assert!(!says(&call.unmarked(replay.clone())));
     }
 }

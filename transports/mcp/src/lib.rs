@@ -6,6 +6,7 @@
 //!
 //! ```standalone_crate
 //! use idem_mcp::{Call, Tools};
+//! use idem_runtime::error::is_transient;
 //! use idem_runtime::{IdempotencyKey, idempotent};
 //! use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
 //! use rmcp::handler::server::wrapper::Parameters;
@@ -50,6 +51,7 @@
 //!         match place_order(&self.pool, call.key()?, &order).await {
 //!             Ok(placed) => call.answer(placed),
 //!             Err(OrderError::Idempotency(error)) => call.refuse(&error),
+//!             Err(OrderError::Database(error)) if is_transient(&error) => call.try_again(),
 //!             Err(OrderError::Database(_)) => Err(ErrorData::internal_error("the log says why", None)),
 //!         }
 //!     }

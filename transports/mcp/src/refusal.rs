@@ -36,6 +36,25 @@ pub(crate) fn answer(
         problem.detail = missing(holder, names);
     }
     let code = protocol_code(error, holder, problem.status);
+    given(problem, code, has_output_schema)
+}
+
+/// Returns the answer to a call whose handler's own error may pass: to whoever can repeat the call.
+pub(crate) fn try_again(
+    holder: Holder,
+    has_output_schema: bool,
+) -> Result<CallToolResult, ErrorData> {
+    let problem = Problem::try_again();
+    let code = ErrorCode(problem.status.into());
+    let code = (holder == Holder::Host).then_some(code);
+    given(problem, code, has_output_schema)
+}
+
+fn given(
+    problem: Problem,
+    code: Option<ErrorCode>,
+    has_output_schema: bool,
+) -> Result<CallToolResult, ErrorData> {
     // Strings and numbers can always be serialized.
     let value = serde_json::to_value(&problem).unwrap_or_default();
     match code {
@@ -169,6 +188,18 @@ mod tests {
         for (error, model, host) in rows {
             assert_eq!(codes(&error), [model, host], "{error}");
         }
+    }
+
+    #[test]
+    fn what_passes_is_answered_to_whoever_can_repeat_the_call() {
+        let model = try_again(Holder::Model, false).expect("a tool error");
+        let problem = model.structured_content.expect("a problem");
+        assert_eq!(
+            (&problem["code"], &problem["retry_after"]),
+            (&"try-again".into(), &1.into())
+        );
+        let host = try_again(Holder::Host, false).expect_err("a protocol error");
+        assert_eq!(host.code.0, 503);
     }
 
     #[test]

@@ -27,8 +27,8 @@ type ScopeOf = dyn Fn(&RequestContext<RoleServer>) -> Option<Scope> + Send + Syn
 ///
 /// 1. in `_meta`, under one of the [`MetaNames`]; a host sends it, such as the stable id of a tool's use;
 /// 2. the argument `idempotency_key`, if the tool has it ([`tool_with_argument`](Self::tool_with_argument));
-/// 3. the handler's own, if it makes its key of the request (`key = natural(..)`). It then has no other, and 1 and 2 do not
-///    apply.
+/// 3. the handler's own, if it makes its key of the request (`key = natural(..)`). It then has no other: 1 is not read, and a
+///    call with an argument of this name is refused, since its sender believes in it.
 ///
 /// A call with both 1 and 2 is refused if they differ.
 #[derive(Clone)]
@@ -168,6 +168,9 @@ impl Rule {
     /// Reads the key of a call and takes it out of the arguments.
     fn read<S>(&self, context: &mut ToolCallContext<'_, S>) -> Result<Call, (Error, Holder)> {
         let (key, holder) = match self.source {
+            Source::Request if self.is_believed(context) => {
+                return Err((refused(Reason::KeyInRequest), Holder::Model));
+            }
             Source::Request => (None, Holder::Model),
             Source::Meta | Source::Argument => self.key(context)?,
         };

@@ -113,6 +113,19 @@ impl Problem {
         }
     }
 
+    /// Returns the problem of a handler's own error that may pass, such as one of the database that
+    /// [`is_transient`](crate::error::is_transient) knows: `try-again`, status 503, after a second. Clients of this library send
+    /// the same request again, with the same key.
+    ///
+    /// ```
+    /// let problem = idem_runtime::http::Problem::try_again();
+    /// assert_eq!((&*problem.code, problem.status, problem.retry_after), ("try-again", 503, Some(1)));
+    /// ```
+    pub fn try_again() -> Self {
+        let problem = Self::new(TRY_AGAIN.0, TRY_AGAIN.1, 503_u16, TEMPORARY);
+        problem.with_retry_after(Duration::from_secs(1))
+    }
+
     /// Sets the status.
     #[must_use]
     pub fn with_status(mut self, status: impl Into<u16>) -> Self {
@@ -207,6 +220,12 @@ fn explanation(code: &str) -> Option<String> {
     known.then(|| format!("{DOCUMENTATION}#{code}"))
 }
 
+/// The code and the title of what passes.
+const TRY_AGAIN: (&str, &str) = ("try-again", "Try again with the same Idempotency-Key");
+
+/// The detail of what passes.
+const TEMPORARY: &str = "a temporary condition: try again with the same key";
+
 /// Returns the code and the title of an error's kind.
 fn kind(error: &Error) -> (&'static str, &'static str) {
     match error.kind() {
@@ -227,11 +246,9 @@ fn kind(error: &Error) -> (&'static str, &'static str) {
             "outcome-unknown",
             "The outcome of the request with this Idempotency-Key is unknown",
         ),
-        ErrorKind::Transient => ("try-again", "Try again with the same Idempotency-Key"),
+        ErrorKind::Transient => TRY_AGAIN,
         // A newer build wrote the record.
-        ErrorKind::Incompatible if error.is_retryable() => {
-            ("try-again", "Try again with the same Idempotency-Key")
-        }
+        ErrorKind::Incompatible if error.is_retryable() => TRY_AGAIN,
         ErrorKind::Unavailable => ("unavailable", "The service is unavailable"),
         ErrorKind::Misuse if matches!(error, Error::TooLargeToRecord { .. }) => {
             ("result-too-large", "The result is too large to record")
@@ -269,10 +286,7 @@ fn detail(error: &Error) -> String {
             "the result of this request is too large to be recorded, so it was not kept: a retry with the same key is safe, and does not help until the service is changed"
                 .to_owned()
         }
-        error if error.is_retryable() => {
-            "a temporary condition: try again with the same key"
-                .to_owned()
-        }
+        error if error.is_retryable() => TEMPORARY.to_owned(),
         _ => "the server could not serve this request; its log says why".to_owned(),
     }
 }

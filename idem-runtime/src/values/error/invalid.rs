@@ -197,6 +197,8 @@ pub enum Reason {
         /// The name that is read.
         instead: Cow<'static, str>,
     },
+    /// Present, and not read where the key is made of the rest of the request.
+    KeyInRequest,
     /// Not a String of RFC 8941, section 3.3.3.
     NotString,
     /// Not `[schema.]name`, each `[a-z_][a-z0-9_]*` of at most 63 bytes, the name itself of at most 61.
@@ -260,6 +262,9 @@ impl fmt::Display for Reason {
                 write!(f, "is {found:?} long; the minimum is {limit:?}")
             }
             Self::NotRead { instead } => write!(f, "is not read: send `{instead}` instead"),
+            Self::KeyInRequest => {
+                f.write_str("is not read: the key is made of the rest of the request, so leave it out")
+            }
             Self::NotString => f.write_str(
                 "is not a string by RFC 8941, section 3.3.3: visible ASCII in double quotes",
             ),

@@ -74,6 +74,7 @@ macro_rules! stamp {
                     nobody_is_told_of_a_key_that_is_not_theirs,
                     every_key_is_found_where_the_answer_to_its_duplicate_points,
                     what_names_no_one_key_is_refused,
+                    a_strict_policy_holds_for_the_status,
                     a_status_is_read_and_nothing_else,
                 }
             }

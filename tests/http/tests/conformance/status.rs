@@ -163,6 +163,22 @@ pub(crate) async fn what_names_no_one_key_is_refused<F: Framework>() {
     );
 }
 
+pub(crate) async fn a_strict_policy_holds_for_the_status<F: Framework>() {
+    let shop = Shop::open_under::<F>([HttpPolicy::new().strict()]).await;
+    send(order(&shop, "a", "tea")).await;
+    let bare = Client::new()
+        .get(format!("{}/operations", shop.url))
+        .header("x-tenant", "acme")
+        .header("idempotency-key", "a");
+    let refusal = problem(send(bare).await).await;
+    assert_eq!(
+        (&refusal["status"], &refusal["code"]),
+        (&json!(400), &json!("invalid"))
+    );
+    let found = state(&shop, "/operations", "a").await;
+    assert_eq!(found, (200, json!({ "state": "done" })));
+}
+
 pub(crate) async fn a_status_is_read_and_nothing_else<F: Framework>() {
     let shop = Shop::open::<F>().await;
     for method in [Method::POST, Method::PUT, Method::DELETE] {

@@ -47,6 +47,15 @@ async fn curl_orders_with_the_header_and_again_with_the_member() {
         again["result"]["_meta"]["dev.idem/idempotentReplayed"],
         true
     );
+    // HTTP/2 is offered, and the request is still one call.
+    let offer: &[_] = &[
+        "x-idempotency-key: 8e03978e",
+        "connection: Upgrade, HTTP2-Settings",
+        "upgrade: h2c",
+        "http2-settings: AAMAAABkAAQAAP__",
+    ];
+    let offered = curl(offer, keyless()).await;
+    assert_eq!(offered["result"]["number"], 1, "{offered}");
     let bare = curl(&["x-idempotency-key: 8e03978e"], keyless()).await;
     assert_eq!(bare["result"]["number"], 1);
     assert_eq!(shop.count().await, (1, 1));

@@ -93,6 +93,30 @@ async fn a_method_of_a_trait_reads_its_key_from_the_extensions() {
 }
 
 #[tokio::test]
+async fn a_method_reads_its_key_by_the_names_of_its_module_whatever_those_of_the_layer_are() {
+    let (_database, pool) = database().await;
+    let module = module(pool, MetaNames::of("com.example"));
+    let server = Server::builder()
+        .set_rpc_middleware(RpcServiceBuilder::new().layer(IdempotencyLayer::default()))
+        .build("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let url = format!("http://{}", server.local_addr().expect("an address"));
+    let handle = server.start(module.into_rpc_module());
+    for (name, code) in [
+        // It is read, and has no scope: nobody has put one into the extensions.
+        ("com.example/idempotencyKey", (-32603, "internal")),
+        ("dev.idem/idempotencyKey", (-32602, "key-missing")),
+    ] {
+        let mut order = order("a", "tea");
+        order["params"] = json!({ "item": "tea", "_meta": { name: "a" } });
+        let refused = send(&url, None, &order).await;
+        assert_eq!(refusal(&refused), code, "{name}");
+    }
+    handle.stop().expect("it runs");
+}
+
+#[tokio::test]
 async fn a_header_without_the_layer_that_knows_batches_is_refused() {
     let (_database, pool) = database().await;
     let module: Module<SqlitePool> = module(pool, MetaNames::default());

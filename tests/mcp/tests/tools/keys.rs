@@ -72,6 +72,20 @@ async fn an_argument_that_nothing_reads_is_refused_even_beside_a_key() {
 }
 
 #[tokio::test]
+async fn an_argument_beside_a_natural_key_is_refused() {
+    let shop = Shop::open().await;
+    let keyed = call("ship", "tea").keyed("a").send(&shop.client).await;
+    let problem = problem(&keyed.expect("a tool error"));
+    assert_eq!(
+        problem["detail"],
+        "parameter `idempotency_key` is not read: the key is made of the rest of the request, so leave it out"
+    );
+    assert_eq!(shop.count().await, (0, 0));
+    let hosted = call("ship", "tea").hosted("a").send(&shop.client).await;
+    assert_eq!(content(&hosted.expect("shipped"))["number"], 1);
+}
+
+#[tokio::test]
 async fn a_tool_that_was_not_registered_does_nothing() {
     let shop = Shop::open().await;
     let call = call("place_unregistered", "tea").hosted("a");

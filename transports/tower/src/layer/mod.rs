@@ -30,6 +30,8 @@
 //!   type) and bytes. Other bodies are compared byte for byte: decompress in an outer layer, because two
 //!   compressions may differ.
 //!
+//! Trailers of a request are neither compared nor handed on to the inner service.
+//!
 //! A multipart body is refused with 400 at the first call if it is compressed, or if its boundary is
 //! ambiguous (lines that do not end with CRLF, a boundary inside a part, none at the end): a retry could not
 //! be told from a different request.
