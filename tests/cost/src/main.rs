@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use idem_runtime::fingerprint::{FINGERPRINT_VERSION, Fingerprint, RequestFields};
 use idem_runtime::{IdempotencyKey, schema};
+use idem_tests_counting::Ledger;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::runtime;
 
 use self::order::Order;
 use self::stretch::{
-    BETWEEN, BY_HAND, CANONICAL_FORM, FROM_LAST_BYTE, HASH, Ledger, REPLAY, TO_FIRST_BYTE, WARMING,
-    follow,
+    BETWEEN, BY_HAND, CANONICAL_FORM, FROM_LAST_BYTE, HASH, REPLAY, TO_FIRST_BYTE, WARMING, follow,
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;

@@ -1,40 +1,10 @@
 //! The stretches of a call: named for callgrind, with their allocations counted.
 
-use std::alloc::System;
 use std::future::poll_fn;
-use std::hint::black_box;
 use std::pin::Pin;
 use std::task::Poll;
 
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-/// A function that only calls its argument. Everything inside it is the stretch.
-#[derive(Clone, Copy)]
-pub(crate) struct Stretch {
-    name: &'static str,
-    run: fn(&mut dyn FnMut()),
-}
-
-macro_rules! stretches {
-    ($($stretch:ident = $function:ident),* $(,)?) => {$(
-        pub(crate) const $stretch: Stretch = Stretch {
-            name: stringify!($function),
-            run: $function,
-        };
-
-        #[inline(never)]
-        fn $function(work: &mut dyn FnMut()) {
-            // The name prevents the linker from merging several of these functions. The statement
-            // after the call prevents a tail call.
-            black_box(stringify!($function));
-            work();
-            black_box(());
-        }
-    )*};
-}
+use idem_tests_counting::{Ledger, Stretch, stretches};
 
 stretches! {
     WARMING = warming,
@@ -45,32 +15,6 @@ stretches! {
     FROM_LAST_BYTE = last_byte_to_return,
     REPLAY = whole_replay,
     BY_HAND = whole_call_by_hand,
-}
-
-/// The allocations by stretch, in the order of their first appearance.
-#[derive(Default)]
-pub(crate) struct Ledger(Vec<(&'static str, usize, usize)>);
-
-impl Ledger {
-    /// Does a piece of work inside a stretch.
-    pub(crate) fn enter(&mut self, stretch: Stretch, work: &mut dyn FnMut()) {
-        let region = Region::new(ALLOCATOR);
-        (stretch.run)(work);
-        let change = region.change();
-        // A reallocation counts as one allocation more.
-        let count = change.allocations + change.reallocations;
-        let bytes = change.bytes_allocated;
-        match self.0.iter_mut().find(|(name, ..)| *name == stretch.name) {
-            Some(line) => *line = (line.0, line.1 + count, line.2 + bytes),
-            None => self.0.push((stretch.name, count, bytes)),
-        }
-    }
-
-    pub(crate) fn print(&self) {
-        for (name, count, bytes) in &self.0 {
-            println!("{name} {count} {bytes}");
-        }
-    }
 }
 
 /// Polls a call, with each poll inside a stretch that `choose` selects. Returns the number of

@@ -1,20 +1,12 @@
 //! No stretch of a call costs more than `bounds.txt` allows, in instructions and in allocations.
-//!
-//! Callgrind counts the instructions. It executes them itself, so the counts are the same on every
-//! machine that it treats as the same processor, however busy or slow. They do not include the
-//! kernel.
 
-mod callgrind;
 mod measured;
-mod table;
 
-use std::env;
 use std::fs;
+use std::path::Path;
 
-use self::table::{Table, Verdict};
-
-/// The variable that, set to `overwrite`, replaces the bounds instead of comparing with them.
-const BLESS: &str = "IDEM_COST";
+use idem_tests_counting::bounds::expect_within;
+use idem_tests_counting::table::Table;
 
 /// With a recorder of metrics, and with a codec, the bounds are others.
 const BOUNDS: &str = if cfg!(feature = "metrics") {
@@ -52,17 +44,7 @@ fn a_call_costs_no_more_than_its_bound() {
     } else if !cfg!(feature = "encrypt") {
         fs::write(WITHOUT_METRICS, measured.to_string()).expect("the figures can be written");
     }
-    if env::var_os(BLESS).is_some_and(|value| value == "overwrite") {
-        fs::write(BOUNDS, measured.to_string()).expect("the bounds can be written");
-        return;
-    }
-    let bounds = fs::read_to_string(BOUNDS).expect("the bounds can be read");
-    let bounds: Table = bounds.parse().expect("the bounds are a table");
-    let verdict = Verdict::of(&measured, &bounds);
-    for line in &verdict.lower {
-        println!("{line}");
-    }
-    assert!(verdict.faults.is_empty(), "\n{}", verdict.faults.join("\n"));
+    expect_within(&measured, Path::new(BOUNDS), "cargo xtask cost --bless");
 }
 
 /// Compares with the measurement of the same call, built without metrics.

@@ -9,16 +9,18 @@ const SLACK: u64 = 10;
 
 /// The cost of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cost {
-    pub(crate) instructions: u64,
+pub struct Cost {
+    /// As callgrind counts them.
+    pub instructions: u64,
     /// Includes reallocations.
-    pub(crate) allocations: u64,
-    pub(crate) bytes: u64,
+    pub allocations: u64,
+    /// Those of all allocations.
+    pub bytes: u64,
 }
 
 /// The cost of each stretch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Table(pub(crate) Vec<(String, Cost)>);
+pub struct Table(pub Vec<(String, Cost)>);
 
 const HEAD: &str = "stretch instructions allocations bytes";
 
@@ -90,21 +92,22 @@ impl FromStr for Table {
 
 /// The result of a comparison, in sentences.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Costs above their bound, and costs that cannot be compared.
-    pub(crate) faults: Vec<String>,
+    pub faults: Vec<String>,
     /// Costs so far below their bound that it no longer limits them.
-    pub(crate) lower: Vec<String>,
+    pub lower: Vec<String>,
 }
 
 impl Verdict {
-    pub(crate) fn of(measured: &Table, bounds: &Table) -> Self {
+    /// Compares each stretch with its bound. `bless` is the command that replaces the bounds.
+    pub fn of(measured: &Table, bounds: &Table, bless: &str) -> Self {
         let mut verdict = Self::default();
         let names = |table: &Table| table.0.iter().map(|(name, _)| name.clone()).collect();
         let (reported, bounded): (Vec<_>, Vec<_>) = (names(measured), names(bounds));
         if reported != bounded {
             verdict.faults.push(format!(
-                "the stretches measured are {}, but the bounds are for {}: run `cargo xtask cost --bless`",
+                "the stretches measured are {}, but the bounds are for {}: run `{bless}`",
                 reported.join(", "),
                 bounded.join(", "),
             ));
@@ -122,7 +125,7 @@ impl Verdict {
                     ));
                 } else {
                     verdict.lower.push(format!(
-                        "{name}: {cost} {what} are well below {bound}: lower the bound with `cargo xtask cost --bless`"
+                        "{name}: {cost} {what} are well below {bound}: lower the bound with `{bless}`"
                     ));
                 }
             }
@@ -154,8 +157,12 @@ mod tests {
     #[test]
     fn a_tenth_above_the_bound_is_good_and_more_is_a_fault_with_both_figures() {
         let bounds = table("a", 1000);
-        assert!(Verdict::of(&table("a", 1100), &bounds).faults.is_empty());
-        let faults = Verdict::of(&table("a", 1101), &bounds).faults;
+        assert!(
+            Verdict::of(&table("a", 1100), &bounds, "bless")
+                .faults
+                .is_empty()
+        );
+        let faults = Verdict::of(&table("a", 1101), &bounds, "bless").faults;
         assert_eq!(
             faults,
             ["a: 1101 instructions, above the bound of 1000 plus 10 %"]
@@ -165,14 +172,23 @@ mod tests {
     #[test]
     fn more_than_a_tenth_below_the_bound_is_said_and_no_fault() {
         let bounds = table("a", 1000);
-        assert!(Verdict::of(&table("a", 900), &bounds).lower.is_empty());
-        let verdict = Verdict::of(&table("a", 899), &bounds);
+        assert!(
+            Verdict::of(&table("a", 900), &bounds, "bless")
+                .lower
+                .is_empty()
+        );
+        let verdict = Verdict::of(&table("a", 899), &bounds, "bless");
         assert!(verdict.faults.is_empty());
         assert_eq!(verdict.lower.len(), 1);
     }
 
     #[test]
     fn a_stretch_without_a_bound_is_a_fault() {
-        assert_eq!(Verdict::of(&table("a", 1), &table("b", 1)).faults.len(), 1);
+        assert_eq!(
+            Verdict::of(&table("a", 1), &table("b", 1), "bless")
+                .faults
+                .len(),
+            1
+        );
     }
 }
