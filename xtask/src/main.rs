@@ -39,6 +39,8 @@ commands:
   cluster         a Galera cluster of three MariaDB servers, for experiments
   cost [--bless]  instructions and allocations of a call, against tests/cost/bounds.txt
                   (`--time`: the time of a fingerprint on this machine)
+  cost --edges [--bless]
+                  what the edge of each transport adds to a call, against tests/edges/bounds.txt
   bench [--quick] [--block NAME]… [--row TEXT] [--write-docs]
                   cost of a call, against the same work without the library (`bench help`)
   bench compile   cost of the attribute in a build, against handlers written by hand

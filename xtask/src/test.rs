@@ -44,7 +44,7 @@ pub(crate) fn run(filters: &[String]) -> Outcome {
     steps.perform(workspace(cargo().args(["build", "--examples"])));
     // Run last, so that the output ends with the count of the unit and integration tests.
     let mut command = tests();
-    workspace(&mut command).args(["--exclude", cost::MEMBER]);
+    workspace(&mut command).args(["--exclude", cost::MEMBER, "--exclude", cost::EDGES]);
     if !has_nextest() {
         command.arg("--");
     }
