@@ -1,5 +1,6 @@
 //! What a claim, an append and an idle relay cost, counted at the database.
 
+mod another_session;
 mod append;
 mod heard;
 mod open;

@@ -79,7 +79,7 @@ pub(super) fn statement(table: &str, request: ClaimRequest, horizon: &Horizon) -
 WITH session$ AS MATERIALIZED (
     {SESSION}
 ), floor$ AS MATERIALIZED (
-    SELECT (CASE WHEN name = '{session}' THEN '{number}' ELSE '0' END)::xid8 AS floor FROM session$
+    SELECT (CASE WHEN (SELECT name FROM session$) = '{session}' THEN '{number}' ELSE '0' END)::xid8 AS floor
 ), occupied$ AS MATERIALIZED (
     SELECT x FROM unnest({open}) x WHERE EXISTS (SELECT FROM {table} WHERE {READY} AND queued_xid = x OFFSET 0)
 ), again$ AS MATERIALIZED (
