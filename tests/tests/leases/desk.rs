@@ -46,6 +46,8 @@ pub(crate) enum Then {
     Succeed,
     /// Waits at the gate, then succeeds.
     Wait,
+    /// Waits at the gate, then fails.
+    WaitToFail,
     Bounce,
     Fail,
     /// Fails, and reports that the mail may have been sent.
@@ -114,11 +116,14 @@ impl Desk {
         };
         match then {
             Then::Succeed => {}
-            Then::Wait => {
+            Then::Wait | Then::WaitToFail => {
                 lock(&self.0.attempts).push(attempt.clone());
                 self.0.reached.add_permits(1);
                 let gate = self.0.gate.acquire().await;
                 gate.expect("it is never closed").forget();
+                if then == Then::WaitToFail {
+                    return Err(MailError::OutOfReach);
+                }
             }
             Then::Bounce => return Err(MailError::Bounced { code: 550 }),
             Then::Fail => return Err(MailError::OutOfReach),

@@ -88,6 +88,8 @@ macro_rules! stamp {
                     a_lapse_of_the_last_attempt_makes_the_outcome_unknown,
                     after_a_failed_run_a_client_need_not_wait_and_the_worker_does,
                     a_permanent_failure_of_the_worker_is_replayed_to_the_client,
+                    a_lease_that_the_worker_has_ended_is_no_attempts_any_more,
+                    bodies_that_hang_keep_no_other_operation_waiting,
                     a_run_in_doubt_is_not_repeated,
                     what_the_worker_does_not_handle_is_untouched,
                     a_cancelled_worker_begins_nothing_and_its_runs_go_on,
@@ -96,6 +98,7 @@ macro_rules! stamp {
                 takeover_left::{
                     a_request_that_is_not_the_fingerprints_is_left_for_the_client,
                     a_request_that_does_not_decode_is_left_for_the_client,
+                    a_request_whose_decoding_panics_is_left_and_ends_no_worker,
                     a_request_too_large_to_be_kept_is_left_for_the_client,
                     a_worker_claims_nothing_but_the_very_lease_that_it_found,
                 }

@@ -240,6 +240,62 @@ pub(crate) async fn a_permanent_failure_of_the_worker_is_replayed_to_the_client<
     assert_eq!(desk.count(), 1);
 }
 
+/// A heartbeat on its way would find it again, and let clients wait for nobody.
+pub(crate) async fn a_lease_that_the_worker_has_ended_is_no_attempts_any_more<H: LeaseDatabase>() {
+    let (database, key) = (H::open().await, fresh_key());
+    let desk = Desk::new(&[Then::WaitToFail, Then::Succeed]);
+    abandon(&database, &key, "send", &to_ada(), OnLapse::Retry).await;
+    database.lapse().await;
+    let began = async {
+        let attempt = desk.reached().await;
+        desk.open();
+        attempt
+    };
+    let worker = worker(&database, &desk, 9);
+    let (swept, attempt) = tokio::join!(sweep(&worker), began);
+    assert_eq!(swept.failed, 1);
+    let record = database.record(&key).await.expect("there is one");
+    assert_eq!((record.status, record.attempt), (Status::InProgress, 2));
+    assert_ne!(record.attempt_id, attempt.id());
+    attempt.heartbeat().await.expect_err("it is over");
+    let sent = send_again(&database.pool(), &key, ada(), desk.clone()).await;
+    assert_eq!(sent.expect("taken over at once").number, 3);
+}
+
+pub(crate) async fn bodies_that_hang_keep_no_other_operation_waiting<H: LeaseDatabase>() {
+    const POST: LeasedOperation = Operation::new("mail", "post").lease(LEASE, OnLapse::Retry);
+    let (database, desk, post) = (H::open().await, Desk::new(&[]), Desk::new(&[Then::Wait]));
+    for _ in 0..2 {
+        abandon(&database, &fresh_key(), "post", &to_ada(), OnLapse::Retry).await;
+    }
+    let key = fresh_key();
+    abandon(&database, &key, "send", &to_ada(), OnLapse::Retry).await;
+    database.lapse().await;
+    let at_once = Takeover::of(POST).pauses(Duration::ZERO, Duration::ZERO);
+    let hangs = post.clone();
+    let handled = worker(&database, &desk, 9).handle(at_once, move |attempt: Attempt, _: Value| {
+        let hangs = hangs.clone();
+        async move { hangs.deliver(&attempt).await.map(|sent| sent.number) }
+    });
+    let worker = handled.expect("it is under retry").concurrency(1);
+    let worker = worker.interval(Duration::from_millis(5));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let taking_over = tokio::spawn(worker.run(stopped));
+    post.reached().await;
+    let sent = async {
+        while database.status(&key).await != Some(Status::Completed) {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the other operation waits", sent).await;
+    drop(stop);
+    post.open();
+    in_time("the worker does not end", taking_over)
+        .await
+        .expect("no panic");
+    in_time("its runs do not end", drain()).await;
+}
+
 pub(crate) async fn a_run_in_doubt_is_not_repeated<H: LeaseDatabase>() {
     let (database, key) = (H::open().await, fresh_key());
     let desk = Desk::new(&[Then::Doubt]);

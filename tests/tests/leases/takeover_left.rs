@@ -48,6 +48,37 @@ pub(crate) async fn a_request_that_does_not_decode_is_left_for_the_client<H: Lea
     assert_eq!(desk.count(), 0);
 }
 
+/// A request of a type whose own code does not expect what it gets.
+struct Unexpected;
+
+impl<'de> Deserialize<'de> for Unexpected {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let to = serde_json::Value::deserialize(deserializer)?["to"].take();
+        panic!("not a room number: {to}");
+    }
+}
+
+pub(crate) async fn a_request_whose_decoding_panics_is_left_and_ends_no_worker<H: LeaseDatabase>() {
+    const POST: LeasedOperation =
+        Operation::new("mail", "post").lease(Duration::from_mins(5), OnLapse::Retry);
+    let (database, desk) = (H::open().await, Desk::new(&[]));
+    let (odd, sound) = (fresh_key(), fresh_key());
+    abandon(&database, &odd, "post", &to_ada(), OnLapse::Retry).await;
+    abandon(&database, &sound, "send", &to_ada(), OnLapse::Retry).await;
+    database.lapse().await;
+    let post = Takeover::of(POST).pauses(Duration::ZERO, Duration::ZERO);
+    let worker = worker(&database, &desk, 9).handle(post, |_: Attempt, _: Unexpected| async {
+        Ok::<_, MailError>(1)
+    });
+    let worker = worker.expect("it is under retry");
+    for completed in [1, 0] {
+        let swept = worker.run_once().await.expect("it answers");
+        assert_eq!((swept.left.undecodable, swept.completed), (1, completed));
+    }
+    assert_eq!(database.status(&odd).await, Some(Status::InProgress));
+    assert_eq!(database.status(&sound).await, Some(Status::Completed));
+}
+
 pub(crate) async fn a_request_too_large_to_be_kept_is_left_for_the_client<H: LeaseDatabase>() {
     let (database, key, desk) = (H::open().await, fresh_key(), Desk::new(&[]));
     let request = json!({ "to": "a".repeat(70_000) });

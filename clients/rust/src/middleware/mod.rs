@@ -26,7 +26,8 @@ use crate::selection::{KeyChoice, LogicalKey, select};
 ///
 /// A retrying middleware such as reqwest-retry may stand below or above it. Below, its attempts carry the key. Above, the key
 /// of the logical request stays in the extensions, which that middleware passes again with each attempt; a request with another
-/// method or URL gets a key of its own. So do not pass one `Extensions` to two requests that mean two effects at one URL.
+/// method or URL gets a key of its own. So do not pass one `Extensions` to two requests that mean two effects at one URL, nor
+/// a [`KeyChoice`] to a request that it was not made for.
 #[derive(Clone, Debug, Default)]
 pub struct KeyMiddleware {
     policy: RetryPolicy,

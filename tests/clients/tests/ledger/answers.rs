@@ -127,6 +127,28 @@ pub(crate) async fn a_request_whose_attempts_are_used_up_is_dead_and_can_be_requ
     assert_eq!(office.town.effects("dead").await, 1);
 }
 
+pub(crate) async fn an_answer_that_the_database_refuses_uses_up_an_attempt<S: Subject>() {
+    let office = Office::<S>::open().await;
+    let id = office.enqueue(office.order("kept-out", "pass")).await;
+    let rename = async |from: &str, to: &str| {
+        let renamed = format!("ALTER TABLE idem_ledger RENAME COLUMN {from} TO {to}");
+        S::Db::run(office.pool(), &renamed).await;
+    };
+    rename("answer_body", "other").await;
+    for _ in 0..2 {
+        let worker = office.worker().max_attempts(2);
+        worker.sweep().await.expect("swept");
+        office.subject.pass_time().await;
+    }
+    // It is not sent for ever.
+    office.sweep().await;
+    assert_eq!(office.town.requests("kept-out").len(), 2);
+    assert_eq!(office.keys("kept-out").len(), 1);
+    rename("other", "answer_body").await;
+    let entry = office.entry(&id).await;
+    assert!(matches!(entry.state, LedgerState::Dead { .. }), "{entry:?}");
+}
+
 pub(crate) async fn a_redirect_to_another_origin_is_dead_and_the_key_stays<S: Subject>() {
     let office = Office::<S>::open().await;
     let id = office.enqueue(office.order("away", "away-307,pass")).await;

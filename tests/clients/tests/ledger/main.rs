@@ -37,6 +37,7 @@ stamp! {
     answers::a_lost_answer_is_asked_for_again_with_the_same_key,
     answers::what_may_pass_is_sent_again_under_every_fault,
     answers::a_request_whose_attempts_are_used_up_is_dead_and_can_be_requeued,
+    answers::an_answer_that_the_database_refuses_uses_up_an_attempt,
     answers::a_redirect_to_another_origin_is_dead_and_the_key_stays,
     answers::settled_requests_are_purged_and_open_ones_stay,
     crashes::a_worker_that_died_before_it_recorded_the_answer_is_followed_by_another,

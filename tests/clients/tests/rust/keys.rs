@@ -62,6 +62,11 @@ async fn a_request_without_a_key_is_sent_once() {
     omitted.send().await.expect_err("it is not sent again");
     assert_eq!(keys(&town, "omitted"), [None]);
     assert_eq!(town.requests("omitted").len(), 1);
+    let default = order(&client, &town.url, "default", "pass");
+    let default = default.header("idempotency-key", "of-all-requests");
+    let omitted = default.with_extension(KeyChoice::Omit).send().await;
+    omitted.expect("an answer");
+    assert_eq!(keys(&town, "default"), [None]);
 }
 
 #[tokio::test]

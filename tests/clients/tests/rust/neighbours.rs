@@ -1,11 +1,12 @@
-//! reqwest-retry below the middleware, and above it.
+//! Other middlewares below the middleware, and above it.
 
 use std::time::Duration;
 
+use http::Extensions;
 use idem_client::KeyMiddleware;
 use idem_tests_clients::Town;
-use reqwest::StatusCode;
-use reqwest_middleware::ClientBuilder;
+use reqwest::{Request, Response, StatusCode};
+use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use reqwest_retry::RetryTransientMiddleware;
 use reqwest_retry::policies::ExponentialBackoff;
 
@@ -15,6 +16,39 @@ fn retrying() -> RetryTransientMiddleware<ExponentialBackoff> {
     let millisecond = Duration::from_millis(1);
     let policy = ExponentialBackoff::builder().retry_bounds(millisecond, millisecond);
     RetryTransientMiddleware::new_with_policy(policy.build_with_max_retries(3))
+}
+
+/// Asks for a token before each request, with the extensions of the request.
+struct Token(String);
+
+#[async_trait::async_trait]
+impl Middleware for Token {
+    async fn handle(
+        &self,
+        request: Request,
+        extensions: &mut Extensions,
+        below: Next<'_>,
+    ) -> reqwest_middleware::Result<Response> {
+        let url = self.0.parse().expect("a URL");
+        let token = Request::new(request.method().clone(), url);
+        below.clone().run(token, extensions).await?;
+        below.run(request, extensions).await
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_middleware_makes_has_not_the_key_of_its_callers() {
+    let town = Town::open().await;
+    let plain = trusting(&town).redirect(idem_client::redirect_policy());
+    let client = ClientBuilder::new(plain.build().expect("a client"))
+        .with(Token(format!("{}/f/token/pass/searches", town.url)))
+        .with(KeyMiddleware::new(policy(&Hurried::default())))
+        .build();
+    let answer = order(&client, &town.url, "ordered", "lost").send().await;
+    assert_eq!(answer.expect("an answer").status(), StatusCode::CREATED);
+    let (token, ordered) = (keys(&town, "token"), keys(&town, "ordered"));
+    assert_eq!((token.len(), ordered.len()), (1, 1));
+    assert_ne!(token, ordered);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,6 +89,26 @@ async fn the_policy_alone_keeps_the_key_at_its_origin() {
 }
 
 #[tokio::test]
+async fn what_the_page_of_an_answer_says_refuses_no_request() {
+    let town = Town::open().await;
+    let client = client(&town, policy(&Hurried::default()).attempts(2));
+    // The order was accepted; its page is not there yet.
+    let accepted = async || (StatusCode::SEE_OTHER, [(header::LOCATION, "/page")]);
+    let missing = async || StatusCode::NOT_FOUND;
+    let service = Router::new()
+        .route("/orders", any(accepted))
+        .fallback(any(missing));
+    let service = serve(service).await;
+    let sent = client.post(format!("{service}/orders")).send().await;
+    let error = sent.expect_err("no refusal");
+    let error = ClientError::of(&error).expect("an error of the client");
+    assert!(
+        matches!(error, ClientError::Unanswered { attempts: 2, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_circle_of_redirects_comes_to_an_end() {
     let town = Town::open().await;
     let client = client(&town, policy(&Hurried::default()).attempts(1));
