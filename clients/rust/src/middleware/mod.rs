@@ -39,7 +39,7 @@ pub struct KeyMiddleware {
 /// long as the longest of them allows.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(
-    not(feature = "ledger"),
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
     allow(dead_code, reason = "only a ledger sends it")
 )]
 pub(crate) struct OfLedger {
@@ -56,7 +56,7 @@ impl KeyMiddleware {
     }
 
     /// Creates the middleware of a ledger, which makes one attempt.
-    #[cfg(feature = "ledger")]
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) fn of_ledger() -> Self {
         Self {
             policy: RetryPolicy::new().attempts(1),

@@ -14,6 +14,10 @@ pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Option<Value>;
 
 /// The types of a handler.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "lock"),
+    allow(dead_code, reason = "the lock file reads the rest of it")
+)]
 #[doc(hidden)]
 pub struct HandlerTypes {
     pub(crate) parameters: &'static [Parameter],
@@ -109,6 +113,7 @@ impl Handler {
         self
     }
 
+    #[cfg(feature = "lock")]
     pub(crate) fn types(&self) -> Option<&HandlerTypes> {
         self.types.as_ref()
     }
