@@ -207,6 +207,7 @@ impl Entered {
             table: site.operator.table_name(),
             database: Site::<DB>::database(),
             has_outbox: site.outbox.is_some(),
+            has_handlers: site.shows_handlers,
         }
     }
 

@@ -65,6 +65,7 @@ impl<DB: ConsoleDatabase> Console<DB> {
             origin: None,
             has_secure_cookie: false,
             shows_process: false,
+            shows_handlers: false,
         })
     }
 
@@ -100,6 +101,14 @@ impl<DB: ConsoleDatabase> Console<DB> {
     /// the service whose handlers they are.
     pub fn process_counts(mut self) -> Self {
         self.0.shows_process = true;
+        self
+    }
+
+    /// Shows the handlers of this program too, as its [registry](idem_runtime::registry) has them, each with its policy and with the
+    /// feature `schemars` its schemas: for a console in the service whose handlers they are.
+    #[cfg(feature = "registry")]
+    pub fn handlers(mut self) -> Self {
+        self.0.shows_handlers = true;
         self
     }
 
@@ -157,6 +166,8 @@ impl<DB: ConsoleDatabase> Console<DB> {
     /// Returns the pages as a router: serve it, or nest it in a service (`Router::nest("/idem", ..)`).
     pub fn router(self) -> Router {
         let has_outbox = self.0.outbox.is_some();
+        #[cfg(feature = "registry")]
+        let shows_handlers = self.0.shows_handlers;
         let mut router = Router::new()
             .route("/", get(read!(pages::overview::page)))
             .route("/search", get(read!(pages::search::page)))
@@ -173,6 +184,12 @@ impl<DB: ConsoleDatabase> Console<DB> {
                 .route("/event", get(read!(pages::event::page)))
                 .route("/outbox/requeue", post(change!(changes::outbox::requeue)))
                 .route("/outbox/resume", post(change!(changes::outbox::resume)));
+        }
+        #[cfg(feature = "registry")]
+        if shows_handlers {
+            router = router
+                .route("/handlers", get(read!(pages::handlers::page)))
+                .route("/handler", get(read!(pages::handlers::one)));
         }
         router
             .fallback(read!(nowhere))

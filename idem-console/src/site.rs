@@ -12,6 +12,7 @@ use crate::console::ConsoleDatabase;
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::guard::form_token::Secret;
+use crate::pages::text::handler_path;
 
 /// What all pages have in common.
 pub(crate) struct Site<DB: ConsoleDatabase> {
@@ -25,11 +26,23 @@ pub(crate) struct Site<DB: ConsoleDatabase> {
     pub(crate) origin: Option<String>,
     pub(crate) has_secure_cookie: bool,
     pub(crate) shows_process: bool,
+    pub(crate) shows_handlers: bool,
 }
 
 impl<DB: ConsoleDatabase> Site<DB> {
     pub(crate) fn database() -> &'static str {
         <DB::Connection as OperateSession>::DIALECT.name
+    }
+
+    /// Returns the path of a handler's page, if this program has the handler and the console shows it.
+    pub(crate) fn handler_path(&self, namespace: &str, operation: &str) -> Option<String> {
+        #[cfg(feature = "registry")]
+        let is_known = idem_runtime::registry::handlers().any(|handler| {
+            handler.namespace() == namespace && handler.operation() == Some(operation)
+        });
+        #[cfg(not(feature = "registry"))]
+        let is_known = false;
+        (self.shows_handlers && is_known).then(|| handler_path(namespace, operation))
     }
 
     pub(crate) fn outbox(&self) -> Result<&Outbox, Fault> {

@@ -14,14 +14,16 @@ pub(crate) struct Shown<'a> {
     pub(crate) table: &'a str,
     pub(crate) database: &'static str,
     pub(crate) has_outbox: bool,
+    pub(crate) has_handlers: bool,
 }
 
-const PLACES: [(&str, &str); 6] = [
+const PLACES: [(&str, &str); 7] = [
     ("/", "Overview"),
     ("/search", "Search"),
     ("/unknown", "Unknown outcomes"),
     ("/outbox", "Outbox"),
     ("/health", "Leases and purge"),
+    ("/handlers", "Handlers"),
     ("/changes", "Changes"),
 ];
 
@@ -78,9 +80,11 @@ fn title(status: StatusCode) -> &'static str {
 
 fn framed(shown: &Shown<'_>, title: &str, place: &str, body: &Markup) -> Markup {
     let principal = shown.principal;
-    let places = PLACES
-        .iter()
-        .filter(|(path, _)| shown.has_outbox || *path != "/outbox");
+    let places = PLACES.iter().filter(|(path, _)| match *path {
+        "/outbox" => shown.has_outbox,
+        "/handlers" => shown.has_handlers,
+        _ => true,
+    });
     document(
         shown.base,
         title,

@@ -3,6 +3,8 @@
 pub(crate) mod changes;
 pub(crate) mod event;
 pub(crate) mod forms;
+#[cfg(feature = "registry")]
+pub(crate) mod handlers;
 pub(crate) mod health;
 pub(crate) mod hours;
 pub(crate) mod layout;

@@ -41,7 +41,7 @@ pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, 
     let body = html! {
         h1 { "Record " code { (key.key()) } }
         (notice(visit.fields.get("done")))
-        (facts(summary))
+        (facts(&visit, summary))
         section aria-labelledby="attempts" {
             h2 id="attempts" { "Attempt" }
             (attempt(summary))
@@ -70,7 +70,7 @@ pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, 
     })
 }
 
-fn facts(record: &RecordSummary) -> Markup {
+fn facts<DB: ConsoleDatabase>(visit: &Visit<DB>, record: &RecordSummary) -> Markup {
     let key = &record.record_key;
     let kept = if record.is_expired() {
         html! { (maybe_time(record.expires_at, record.read_at)) ": the next purge deletes it" }
@@ -79,12 +79,27 @@ fn facts(record: &RecordSummary) -> Markup {
     };
     listing::pairs(vec![
         ("Status", Some(status(record))),
-        ("Operation", Some(html! { code { (record.operation) } })),
+        ("Operation", Some(operation(visit, record))),
         ("Namespace", Some(html! { code { (key.namespace()) } })),
         ("Scope", Some(scope(key.scope()))),
         ("Written", Some(time(record.created_at, record.read_at))),
         ("Kept until", record.expires_at.map(|_| kept)),
     ])
+}
+
+/// Returns the operation, with a link to its handler if this program has it and the console shows it.
+fn operation<DB: ConsoleDatabase>(visit: &Visit<DB>, record: &RecordSummary) -> Markup {
+    let operation = &*record.operation;
+    let path = visit
+        .site
+        .handler_path(record.record_key.namespace(), operation);
+    html! {
+        @if let Some(path) = path {
+            a href={ (visit.base) (path) } { code { (operation) } }
+        } @else {
+            code { (operation) }
+        }
+    }
 }
 
 fn attempt(record: &RecordSummary) -> Markup {

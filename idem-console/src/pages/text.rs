@@ -109,6 +109,12 @@ pub(crate) fn record_path(key: &RecordKey) -> String {
     format!("/record?{query}")
 }
 
+/// Returns the address of a handler's page.
+pub(crate) fn handler_path(namespace: &str, operation: &str) -> String {
+    let query = query([("namespace", namespace), ("operation", operation)]);
+    format!("/handler?{query}")
+}
+
 /// Returns what was done, by the word in the address: nothing else that an address says is shown.
 pub(crate) fn done(word: &str) -> Option<&'static str> {
     Some(match word {

@@ -7,6 +7,7 @@ mod client;
 mod events;
 mod faults;
 mod guard;
+mod handlers;
 mod numbers;
 mod plans;
 mod search;
@@ -46,6 +47,11 @@ macro_rules! stamp {
                     every_answer_has_the_headers_that_guard_it,
                     nothing_is_read_before_the_authoriser_has_answered,
                     a_nested_console_stays_below_its_path,
+                }
+                handlers::{
+                    handlers_are_shown_where_the_program_asks_for_them_only,
+                    a_handler_is_shown_with_its_policy_and_its_schemas,
+                    an_operation_that_handlers_share_is_an_alert,
                 }
                 faults::{
                     a_missing_table_is_a_sentence,

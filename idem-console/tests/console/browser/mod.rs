@@ -224,7 +224,7 @@ async fn every_page_is_fit_for_a_phone_a_screen_reader_and_the_dark() {
             "INSERT INTO idem_outbox_paused (topic, paused_at) VALUES ('mails', {now})"
         ))
         .await;
-    let (served, mut tab) = open(console(&subject).process_counts().router()).await;
+    let (served, mut tab) = open(console(&subject).process_counts().handlers().router()).await;
     let event = subject.dead_event().await;
     let long = "a-key-of-a-client-that-likes-long-keys-".repeat(5);
     let mut paths = vec![
@@ -233,6 +233,11 @@ async fn every_page_is_fit_for_a_phone_a_screen_reader_and_the_dark() {
         ("unknown", "/unknown".to_owned()),
         ("outbox", "/outbox".to_owned()),
         ("health", "/health".to_owned()),
+        ("handlers", "/handlers".to_owned()),
+        (
+            "handler",
+            "/handler?namespace=payments&operation=charge".to_owned(),
+        ),
         ("nowhere", "/nowhere".to_owned()),
         ("record", record("customer-42", "order-17")),
         ("long", record("customer-43", &long)),
@@ -242,7 +247,7 @@ async fn every_page_is_fit_for_a_phone_a_screen_reader_and_the_dark() {
         ),
         ("event", format!("/event?id={event}&reveal=yes")),
     ];
-    tab.go(&format!("{}{}", served.url, paths[6].1)).await;
+    tab.go(&format!("{}{}", served.url, paths[8].1)).await;
     tab.tick("#never").await;
     tab.write("#resolve-reason", "ticket 17").await;
     tab.click("form[action='/record/resolve'] button").await;
