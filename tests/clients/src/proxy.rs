@@ -10,7 +10,8 @@ use futures_util::{StreamExt as _, stream};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
 use reqwest::Client;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -73,13 +74,17 @@ impl Proxy {
         }
     }
 
-    /// Serves one connection. A cut ends it as it is: under TLS without a word of farewell.
+    /// Serves one connection, over HTTP/2 if the client begins so. A cut ends it as it is: under TLS without a word of
+    /// farewell. Over HTTP/2 a cut resets the request's stream.
     pub(crate) async fn connection(
         self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) {
-        let answer = service_fn(|request| self.answer(request));
-        let http = hyper::server::conn::http1::Builder::new();
+        let answer = service_fn(move |request| {
+            let proxy = self.clone();
+            async move { proxy.answer(request).await }
+        });
+        let http = Builder::new(TokioExecutor::new());
         // An error is a cut, or a client that went away.
         let _ended = http.serve_connection(TokioIo::new(stream), answer).await;
     }

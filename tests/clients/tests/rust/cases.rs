@@ -6,7 +6,7 @@ use idem_tests_clients::cases::{CASES, Case, End};
 use reqwest_middleware::ClientWithMiddleware;
 use serde_json::Value;
 
-use crate::customer::{Hurried, client, json, keys, order, policy};
+use crate::customer::{Hurried, client, client_of_http2, json, keys, order, policy};
 
 /// Plays one case, and holds it against the table.
 async fn hold(town: &Town, client: &ClientWithMiddleware, door: &str, case: &Case, prefix: &str) {
@@ -47,6 +47,16 @@ async fn one_intent_has_one_effect_under_every_fault() {
     let client = client(&town, policy(&Hurried::default()));
     for case in CASES.iter().filter(|case| case.handshakes == 0) {
         hold(&town, &client, &town.url, case, "open").await;
+    }
+}
+
+/// A cut resets a stream, and the connection stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_intent_has_one_effect_under_every_fault_over_http2() {
+    let town = Town::open().await;
+    let client = client_of_http2(&town);
+    for case in CASES.iter().filter(|case| case.handshakes == 0) {
+        hold(&town, &client, &town.url, case, "http2").await;
     }
 }
 

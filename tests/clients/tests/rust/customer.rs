@@ -63,6 +63,12 @@ pub(crate) fn client(town: &Town, policy: RetryPolicy) -> ClientWithMiddleware {
     idem_client::client(trusting(town), policy).expect("a client")
 }
 
+/// Returns the client over HTTP/2, which it begins without TLS.
+pub(crate) fn client_of_http2(town: &Town) -> ClientWithMiddleware {
+    let builder = trusting(town).http2_prior_knowledge();
+    idem_client::client(builder, policy(&Hurried::default())).expect("a client")
+}
+
 /// Returns the body of an order.
 pub(crate) fn body(item: &str) -> String {
     serde_json::json!({ "item": item }).to_string()

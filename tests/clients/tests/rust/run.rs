@@ -7,20 +7,20 @@ use idem_tests_clients::Town;
 use idem_tests_clients::cases::{plans, run};
 use reqwest_middleware::ClientWithMiddleware;
 
-use crate::customer::{Hurried, client, json, keys, order, policy};
+use crate::customer::{Hurried, client, client_of_http2, json, keys, order, policy};
 
-/// Makes one call; returns what is wrong with it.
+/// Makes one call: in the open, behind TLS, or over HTTP/2. Returns what is wrong with it.
 async fn call(
     town: &Town,
-    client: &ClientWithMiddleware,
+    [client, client_of_http2]: &[ClientWithMiddleware; 2],
     index: usize,
     plan: &str,
 ) -> Option<String> {
     let item = format!("run-{index}");
-    let door = if index.is_multiple_of(2) {
-        &town.url
-    } else {
-        &town.tls.url
+    let (client, door) = match index % 3 {
+        0 => (client, &town.url),
+        1 => (client, &town.tls.url),
+        _ => (client_of_http2, &town.url),
     };
     let answer = match order(client, door, &item, plan).send().await {
         Ok(answer) => answer,
@@ -38,7 +38,10 @@ async fn no_call_of_many_has_two_effects_and_none_has_none() {
     let (calls, seed) = run();
     let town = Town::open().await;
     town.tls.cut_every(5);
-    let client = client(&town, policy(&Hurried::default()));
+    let clients = [
+        client(&town, policy(&Hurried::default())),
+        client_of_http2(&town),
+    ];
     let rest: Vec<_> = plans(seed, calls).into_iter().enumerate().collect();
     let (rest, violations) = (Arc::new(Mutex::new(rest)), Mutex::new(Vec::new()));
     let caller = async || {
@@ -47,7 +50,7 @@ async fn no_call_of_many_has_two_effects_and_none_has_none() {
             let Some((index, plan)) = next else {
                 return;
             };
-            if let Some(violation) = call(&town, &client, index, &plan).await {
+            if let Some(violation) = call(&town, &clients, index, &plan).await {
                 let mut violations = violations.lock().unwrap_or_else(PoisonError::into_inner);
                 violations.push(violation);
             }
