@@ -1,1 +1,5 @@
-//! Nothing: the tests of the MCP edge stand in `tests/`, apart from those that need no rmcp.
+//! The server of the tests, which stand in `tests/`, apart from those that need no rmcp: in the tests' own process, and in one
+//! that a host starts (`src/bin/mcp-shop.rs`).
+
+mod handlers;
+pub mod server;

@@ -10,7 +10,7 @@ use crate::client::{call, content, problem};
 use crate::server::{Counter, Shop, connect};
 
 /// Repeats a call until its key is no longer in flight.
-async fn repeated(client: &Peer<RoleClient>, key: &str) -> Value {
+pub(crate) async fn repeated(client: &Peer<RoleClient>, key: &str) -> Value {
     let answered = async {
         loop {
             let answer = call("place_order", "tea").keyed(key).send(client).await;
