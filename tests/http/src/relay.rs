@@ -17,7 +17,7 @@ use idem_runtime::policy::OnLapse;
 use idem_runtime::{LeasedOperation, Operation, Scope, schema};
 use idem_tests::gate::{self, GatePoint};
 use idem_tests::sqlite::{Journal, Sqlite};
-use idem_tower::layer::{DEFAULT_BODY_LIMIT, ReplayLayer, Unscoped};
+use idem_tower::layer::{DEFAULT_BODY_LIMIT, Protocol, ReplayLayer, Unscoped};
 use reqwest::{Client, Method, RequestBuilder};
 use sqlx::{Sqlite as Db, SqlitePool};
 
@@ -178,7 +178,7 @@ impl Relay {
 }
 
 /// Whose a request is, as authentication left it.
-pub fn scoped<U>(layer: Unscoped<Db, U>) -> ReplayLayer<Db, U> {
+pub fn scoped<P: Protocol>(layer: Unscoped<Db, P>) -> ReplayLayer<Db, P> {
     layer.scope(|request| request.extensions.get::<Scope>().cloned())
 }
 

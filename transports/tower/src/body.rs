@@ -29,6 +29,11 @@ impl Buffered {
         Self { data, trailers }
     }
 
+    /// Returns the trailers, for a protocol whose answer ends with them.
+    pub fn trailers_mut(&mut self) -> Option<&mut HeaderMap> {
+        self.trailers.as_mut()
+    }
+
     /// Returns the bytes that have not been sent yet.
     pub fn data(&self) -> &Bytes {
         &self.data

@@ -82,6 +82,6 @@ pub(crate) fn of(
     response
 }
 
-fn set_replayed(headers: &mut HeaderMap) {
+pub(crate) fn set_replayed(headers: &mut HeaderMap) {
     headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::response::Parts;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::time::timeout;
@@ -90,7 +90,7 @@ impl Unstorable {
                 "the request was served, and its response's headers are longer than what is recorded"
             }
             Self::Encoded => {
-                "the request was served, and its response has a Content-Encoding, which is not recorded"
+                "the request was served, and its response is compressed or encoded in another way, which is not recorded"
             }
             Self::Broken => "the request was served, and its response broke off",
         }
@@ -110,6 +110,7 @@ pub(super) struct ResponseLimits {
 pub(super) async fn read_whole<B>(
     parts: &Parts,
     body: B,
+    coding: &HeaderName,
     is_head: bool,
     limits: ResponseLimits,
 ) -> Result<Whole, Unstorable>
@@ -119,7 +120,7 @@ where
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Unstorable::Upgraded);
     }
-    let mut codings = parts.headers.get_all(header::CONTENT_ENCODING).iter();
+    let mut codings = parts.headers.get_all(coding).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Unstorable::Encoded);
     }

@@ -29,8 +29,9 @@ impl Keep {
         }
     }
 
-    /// Returns the treatment of a response that leaves open whether the effect happened.
-    pub(super) fn in_doubt(on_lapse: OnLapse) -> Self {
+    /// Returns the treatment of a response that leaves open whether the effect happened: unknown, or released if the
+    /// operation may be repeated.
+    pub fn in_doubt(on_lapse: OnLapse) -> Self {
         match on_lapse {
             OnLapse::Unknown => Self::Unknown,
             OnLapse::Retry => Self::Release,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderName, Method, Response, StatusCode};
+use http::{HeaderName, Response};
 use idem_runtime::policy::DEFAULT_RETRY_AFTER;
 use idem_runtime::store::LeaseBackend;
 use idem_runtime::{Error, LeasedOperation, Scope};
@@ -14,26 +14,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::ResponseLimits;
 use super::recorded::RecordedHeaders;
-use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Keep};
+use super::{DEFAULT_BODY_LIMIT, DEFAULT_RESPONSE_TIMEOUT, Protocol};
 use crate::body::Buffered;
 
 pub(super) type ScopeOf = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
 pub(super) type MayReplay = dyn Fn(&Parts) -> bool + Send + Sync;
 pub(super) type OnReplay = dyn Fn(&Parts, Response<Buffered>) -> Response<Buffered> + Send + Sync;
 
-pub(super) struct LayerOptions<DB: LeaseBackend> {
+pub(super) struct LayerOptions<DB: LeaseBackend, P: Protocol> {
     pub(super) pool: Pool<DB>,
     pub(super) operation: LeasedOperation,
     pub(super) scope: Arc<ScopeOf>,
     pub(super) may_replay: Option<Arc<MayReplay>>,
     pub(super) on_replay: Option<Arc<OnReplay>>,
-    pub(super) methods: HashSet<Method>,
     pub(super) requires_key: bool,
     /// Request headers that are compared in addition.
     pub(super) compared: HashSet<HeaderName>,
     pub(super) recorded: RecordedHeaders,
-    /// The user's function, which replaces the default.
-    pub(super) keep: Option<fn(StatusCode) -> Keep>,
+    pub(super) protocol: P::Options,
     pub(super) request_limit: usize,
     pub(super) response_limit: usize,
     pub(super) response_timeout: Duration,
@@ -57,7 +55,7 @@ impl Runs {
     }
 }
 
-impl<DB: LeaseBackend> LayerOptions<DB> {
+impl<DB: LeaseBackend, P: Protocol> LayerOptions<DB, P> {
     pub(super) fn new(pool: Pool<DB>, operation: LeasedOperation, scope: Arc<ScopeOf>) -> Self {
         Self {
             pool,
@@ -66,22 +64,15 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
             scope,
             may_replay: None,
             on_replay: None,
-            methods: HashSet::from([Method::POST, Method::PATCH]),
             requires_key: true,
             compared: HashSet::new(),
             recorded: RecordedHeaders::default(),
-            keep: None,
+            protocol: P::Options::default(),
             request_limit: DEFAULT_BODY_LIMIT,
             response_limit: DEFAULT_BODY_LIMIT,
             response_timeout: DEFAULT_RESPONSE_TIMEOUT,
             runs: None,
         }
-    }
-
-    /// Returns whether the method requires a key. A router serves `HEAD` by the handler of `GET`.
-    pub(super) fn protects(&self, method: &Method) -> bool {
-        self.methods.contains(method)
-            || (*method == Method::HEAD && self.methods.contains(&Method::GET))
     }
 
     /// Returns a permit for one more run if there is a limit.
@@ -104,8 +95,8 @@ impl<DB: LeaseBackend> LayerOptions<DB> {
     }
 }
 
-// A derived implementation would require `Clone` of the database.
-impl<DB: LeaseBackend> Clone for LayerOptions<DB> {
+// A derived implementation would require `Clone` of the database and of the protocol.
+impl<DB: LeaseBackend, P: Protocol> Clone for LayerOptions<DB, P> {
     fn clone(&self) -> Self {
         Self {
             pool: self.pool.clone(),
@@ -113,11 +104,10 @@ impl<DB: LeaseBackend> Clone for LayerOptions<DB> {
             scope: Arc::clone(&self.scope),
             may_replay: self.may_replay.clone(),
             on_replay: self.on_replay.clone(),
-            methods: self.methods.clone(),
             requires_key: self.requires_key,
             compared: self.compared.clone(),
             recorded: self.recorded.clone(),
-            keep: self.keep,
+            protocol: self.protocol.clone(),
             request_limit: self.request_limit,
             response_limit: self.response_limit,
             response_timeout: self.response_timeout,

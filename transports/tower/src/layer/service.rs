@@ -1,68 +1,60 @@
 //! The service of the layer: reads the request, claims the key, runs the inner service, records the response.
 
-use std::marker::PhantomData;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, UPGRADE};
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response};
 use http_body::Body;
 use idem_runtime::__transport::emit_refused;
-use idem_runtime::http::Problem;
 use idem_runtime::store::LeaseBackend;
-use idem_runtime::{Attempt, Error, IdempotencyKey, LeasedOperation, Replayable};
+use idem_runtime::{Attempt, Error, IdempotencyKey, Replayable};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tower_service::Service;
 
-use super::body::{BoxError, Unread, Unstorable, read};
+use super::body::{BoxError, Unstorable, read, read_whole};
 use super::options::{LayerOptions, OnReplay};
+use super::problems::{not_comparable, not_read, not_shown, not_storable};
 use super::stored::Stored;
 use super::subject::{Besides, Subject};
-use super::{Keep, WholeUri};
+use super::{Keep, Protocol};
 use crate::body::{Buffered, MaybeBuffered};
-use crate::header;
-use crate::response::{ToResponse as _, replayable};
 
 /// The service of [`ReplayLayer`](super::ReplayLayer).
-pub struct IdempotencyService<DB: LeaseBackend, S, U> {
+pub struct IdempotencyService<DB: LeaseBackend, S, P: Protocol> {
     inner: S,
-    options: Arc<LayerOptions<DB>>,
-    whole_uri: PhantomData<fn() -> U>,
+    options: Arc<LayerOptions<DB, P>>,
 }
 
-impl<DB: LeaseBackend, S, U> IdempotencyService<DB, S, U> {
-    pub(super) fn new(inner: S, options: Arc<LayerOptions<DB>>) -> Self {
-        Self {
-            inner,
-            options,
-            whole_uri: PhantomData,
-        }
+impl<DB: LeaseBackend, S, P: Protocol> IdempotencyService<DB, S, P> {
+    pub(super) fn new(inner: S, options: Arc<LayerOptions<DB, P>>) -> Self {
+        Self { inner, options }
     }
 }
 
-impl<DB: LeaseBackend, S: Clone, U> Clone for IdempotencyService<DB, S, U> {
+impl<DB: LeaseBackend, S: Clone, P: Protocol> Clone for IdempotencyService<DB, S, P> {
     fn clone(&self) -> Self {
         Self::new(self.inner.clone(), Arc::clone(&self.options))
     }
 }
 
-impl<DB: LeaseBackend, S, U> std::fmt::Debug for IdempotencyService<DB, S, U> {
+impl<DB: LeaseBackend, S, P: Protocol> std::fmt::Debug for IdempotencyService<DB, S, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdempotencyService").finish_non_exhaustive()
     }
 }
 
-impl<DB, S, U, B, R> Service<Request<B>> for IdempotencyService<DB, S, U>
+impl<DB, S, P, B, R> Service<Request<B>> for IdempotencyService<DB, S, P>
 where
     DB: LeaseBackend,
     S: Service<Request<MaybeBuffered<B>>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send,
     S::Error: Send + 'static,
-    U: WholeUri,
+    P: Protocol,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     R: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
@@ -80,22 +72,14 @@ where
         let mut ready = mem::replace(&mut self.inner, clone);
         let options = Arc::clone(&self.options);
         Box::pin(async move {
-            if !options.protects(request.method()) {
-                return pass(&mut ready, request).await;
-            }
             let (parts, body) = request.into_parts();
-            let key = {
-                let keyed = header::keyed(&parts, None);
-                if options.requires_key {
-                    keyed.key().map(Some)
-                } else {
-                    keyed.optional_key()
-                }
-            };
-            match key {
-                Ok(Some(key)) => serve::<_, _, U, _, _>(ready, options, key, parts, body).await,
+            if !P::protects(&options.protocol, &parts) {
+                return pass(&mut ready, Request::from_parts(parts, body)).await;
+            }
+            match P::key(&parts, options.requires_key) {
+                Ok(Some(key)) => serve(ready, options, key, parts, body).await,
                 Ok(None) => pass(&mut ready, Request::from_parts(parts, body)).await,
-                Err(refusal) => Ok(refused(options.operation, &refusal).map(Into::into)),
+                Err(refusal) => Ok(refused(&options, &refusal).map(Into::into)),
             }
         })
     }
@@ -116,8 +100,8 @@ where
 /// How a run ends without a recorded response.
 enum Ended<E, R> {
     Refused(Error),
-    /// The service's response, which is not recorded by its status.
-    Passed(Box<Response<R>>),
+    /// The service's response, which is not to be recorded.
+    Passed(Box<Response<MaybeBuffered<R>>>),
     /// The service's response, which should be recorded but cannot be.
     Unstorable(Unstorable),
     /// The service's error.
@@ -130,9 +114,9 @@ impl<E, R> From<Error> for Ended<E, R> {
     }
 }
 
-async fn serve<DB, S, U, B, R>(
+async fn serve<DB, S, P, B, R>(
     inner: S,
-    options: Arc<LayerOptions<DB>>,
+    options: Arc<LayerOptions<DB, P>>,
     key: IdempotencyKey,
     parts: Parts,
     body: B,
@@ -142,7 +126,7 @@ where
     S: Service<Request<MaybeBuffered<B>>, Response = Response<R>> + Send + 'static,
     S::Future: Send,
     S::Error: Send + 'static,
-    U: WholeUri,
+    P: Protocol,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     R: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
@@ -150,28 +134,35 @@ where
     let Some(scope) = (options.scope)(&parts) else {
         let operation = options.operation.name().into();
         let refusal = Error::ScopeMissing { operation };
-        return made(refused(options.operation, &refusal));
+        return made(refused(&options, &refusal));
     };
     let may_replay = options.may_replay.as_ref().is_none_or(|may| may(&parts));
     let body = match read(body, options.request_limit).await {
         Ok(body) => body,
-        Err(unread) => return made(not_read(unread, options.request_limit).to_response()),
+        Err(unread) => {
+            return made(P::problem(
+                &options.protocol,
+                not_read(unread, options.request_limit),
+            ));
+        }
     };
     let head = parts.clone();
     let besides = Besides {
-        uri: U::whole_uri(&head),
+        uri: P::uri(&head),
         authority: scope.is_global(),
+        coding: &P::CODING,
+        of_the_body: P::OF_THE_BODY,
         headers: &options.compared,
     };
     let subject = match Subject::of(&head, &body, besides) {
         Ok(subject) => subject,
-        Err(why) => return made(not_comparable(why).to_response()),
+        Err(why) => return made(P::problem(&options.protocol, not_comparable(why))),
     };
     let mut request = Request::from_parts(parts, Buffered::from(body).into());
-    ask_for_what_can_be_recorded(request.headers_mut());
+    P::ask_for_what_can_be_recorded(request.headers_mut());
     let permit = match options.enter() {
         Ok(permit) => permit,
-        Err(error) => return made(refused(options.operation, &error)),
+        Err(error) => return made(refused(&options, &error)),
     };
     let run_rules = Arc::clone(&options);
     let (answer, first) = oneshot::channel();
@@ -185,28 +176,38 @@ where
         )
         .await;
     match ran {
-        Ok(stored) if stored.replayed() && !may_replay => made(not_shown().to_response()),
+        Ok(stored) if stored.replayed() && !may_replay => {
+            made(P::problem(&options.protocol, not_shown()))
+        }
         Ok(stored) if stored.replayed() => made(match &options.on_replay {
-            Some(edit) => edited(&head, recorded(stored), &**edit),
-            None => recorded(stored),
+            Some(edit) => edited(&head, recorded::<P>(stored), &**edit),
+            None => recorded::<P>(stored),
         }),
-        Ok(stored) => made(first_answer(first).unwrap_or_else(|| recorded(stored))),
-        Err(Ended::Passed(response)) => Ok(response.map(MaybeBuffered::passed)),
-        Err(Ended::Refused(error)) => made(error.to_response()),
-        Err(Ended::Unstorable(why)) => made(not_storable(why).to_response()),
+        Ok(stored) => made(first_answer(first).unwrap_or_else(|| recorded::<P>(stored))),
+        Err(Ended::Passed(response)) => Ok(*response),
+        Err(Ended::Refused(error)) => made(P::refusal(&options.protocol, &error)),
+        Err(Ended::Unstorable(why)) => made(P::problem(&options.protocol, not_storable(why))),
         Err(Ended::Inner(error)) => Err(error),
     }
 }
 
 /// Returns the recorded response; a replay says that it is one.
-fn recorded(stored: Replayable<Stored>) -> Response<Buffered> {
-    replayable(stored.map(Stored::into_response))
+fn recorded<P: Protocol>(stored: Replayable<Stored>) -> Response<Buffered> {
+    let replayed = stored.replayed();
+    let mut response = stored.into_inner().into_response();
+    if replayed {
+        P::mark_replayed(&mut response);
+    }
+    response
 }
 
 /// Returns a refusal before the call begins, and emits its event.
-fn refused(operation: LeasedOperation, refusal: &Error) -> Response<Buffered> {
-    emit_refused(operation, refusal);
-    refusal.to_response()
+fn refused<DB: LeaseBackend, P: Protocol>(
+    options: &LayerOptions<DB, P>,
+    refusal: &Error,
+) -> Response<Buffered> {
+    emit_refused(options.operation, refusal);
+    P::refusal(&options.protocol, refusal)
 }
 
 /// Lets the user's function edit a replay. Its length is that of the edited body, which the server finds out.
@@ -222,16 +223,10 @@ fn first_answer(mut first: oneshot::Receiver<Response<Buffered>>) -> Option<Resp
     first.try_recv().ok()
 }
 
-/// Removes the request's headers about upgrades and encodings, whose effects cannot be recorded.
-fn ask_for_what_can_be_recorded(headers: &mut HeaderMap) {
-    headers.remove(UPGRADE);
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-}
-
 /// The body of the leased run: calls the inner service and decides how its response is treated.
-async fn run<DB, S, B, R>(
+async fn run<DB, S, P, B, R>(
     mut inner: S,
-    options: Arc<LayerOptions<DB>>,
+    options: Arc<LayerOptions<DB, P>>,
     request: Request<MaybeBuffered<B>>,
     attempt: Attempt,
     answer: oneshot::Sender<Response<Buffered>>,
@@ -240,6 +235,7 @@ async fn run<DB, S, B, R>(
 where
     DB: LeaseBackend,
     S: Service<Request<MaybeBuffered<B>>, Response = Response<R>>,
+    P: Protocol,
     R: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     let on_lapse = options.operation.lease_policy().on_lapse();
@@ -254,85 +250,35 @@ where
             return Err(Ended::Inner(error));
         }
     };
-    let status = response.status();
-    let keep = match options.keep {
-        Some(keep) => keep(status),
-        None => Keep::by_default(status, on_lapse),
-    };
-    match keep {
-        Keep::Record => {
-            let limits = options.response_limits();
-            match Stored::of(response, is_head, &options.recorded, limits).await {
-                Ok((stored, response)) => {
-                    // The receiver may be gone.
-                    let _ = answer.send(response);
-                    Ok(stored)
-                }
-                Err(why) => {
-                    // The effect has happened, so a retry must not repeat it.
-                    attempt.outcome_unknown();
-                    Err(Ended::Unstorable(why))
-                }
-            }
-        }
-        Keep::Release => Err(Ended::Passed(Box::new(response))),
-        Keep::Unknown => {
+    let (parts, body) = response.into_parts();
+    let passed = |keep: Keep, response: Response<MaybeBuffered<R>>| {
+        if keep == Keep::Unknown {
             attempt.outcome_unknown();
-            Err(Ended::Passed(Box::new(response)))
         }
-    }
-}
-
-fn not_read(unread: Unread, limit: usize) -> Problem {
-    let detail = match unread {
-        Unread::TooLong => format!(
-            "the body is longer than {limit} bytes, which is the limit for a request with an Idempotency-Key; nothing was done"
-        ),
-        Unread::TooLongFurtherOut => {
-            "the body is longer than this service reads; nothing was done".to_owned()
-        }
-        Unread::Broken => return unreadable("the body broke off; nothing was done".to_owned()),
+        Err(Ended::Passed(Box::new(response)))
     };
-    Problem::new(
-        "request-too-large",
-        "The request is too large",
-        StatusCode::PAYLOAD_TOO_LARGE,
-        detail,
-    )
-}
-
-fn not_comparable(why: &str) -> Problem {
-    unreadable(format!(
-        "the multipart body cannot be compared with that of a retry, which has another boundary: {why}; nothing was done: write it as RFC 2046, section 5.1, says, without a Content-Encoding"
-    ))
-}
-
-fn unreadable(detail: String) -> Problem {
-    Problem::new(
-        "request-unreadable",
-        "The request could not be read",
-        StatusCode::BAD_REQUEST,
-        detail,
-    )
-}
-
-fn not_storable(why: Unstorable) -> Problem {
-    Problem::new(
-        "response-not-storable",
-        "The response cannot be recorded",
-        StatusCode::INTERNAL_SERVER_ERROR,
-        format!(
-            "{}; its effect has happened and is not repeated under this key: send no other key before its outcome is settled",
-            why.detail()
-        ),
-    )
-}
-
-fn not_shown() -> Problem {
-    Problem::new(
-        "replay-forbidden",
-        "The recorded response is not for this request",
-        StatusCode::FORBIDDEN,
-        "the request with this Idempotency-Key was served before, but its response may not be shown to this request".to_owned(),
-    )
+    let unstorable = |why| {
+        // The effect has happened, so a retry must not repeat it.
+        attempt.outcome_unknown();
+        Ended::Unstorable(why)
+    };
+    let by_head = P::judge(&options.protocol, &parts, on_lapse);
+    if let Some(keep @ (Keep::Release | Keep::Unknown)) = by_head {
+        return passed(
+            keep,
+            Response::from_parts(parts, MaybeBuffered::passed(body)),
+        );
+    }
+    let whole = read_whole(&parts, body, &P::CODING, is_head, options.response_limits()).await;
+    let whole = whole.map_err(unstorable)?;
+    let keep = by_head.unwrap_or_else(|| {
+        P::judge_at_end(&options.protocol, &parts, whole.trailers.as_ref(), on_lapse)
+    });
+    if keep != Keep::Record {
+        return passed(keep, Response::from_parts(parts, whole.into_body().into()));
+    }
+    let stored = Stored::of(&parts, &whole, is_head, &options.recorded).map_err(unstorable)?;
+    // The receiver may be gone.
+    let _ = answer.send(Response::from_parts(parts, whole.into_body()));
+    Ok(stored)
 }

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::response::Parts;
 use http::{Response, StatusCode};
-use http_body::Body;
 use idem_runtime::http::Problem;
 use serde::{Deserialize, Serialize};
 
-use super::body::{self, BoxError, ResponseLimits, Unstorable, Whole};
+use super::body::{Unstorable, Whole};
 use super::media_type::latin_1;
 use super::recorded::{RecordedHeaders, StoredField};
 use crate::body::Buffered;
@@ -36,22 +36,15 @@ enum StoredBody {
 }
 
 impl Stored {
-    /// Reads a response to its end. Returns the recorded form, and the response for the first caller: it is
-    /// unchanged, except that its body is now in memory.
-    pub(super) async fn of<B>(
-        response: Response<B>,
+    /// Returns the recorded form of a response that was read to its end.
+    pub(super) fn of(
+        parts: &Parts,
+        whole: &Whole,
         is_head: bool,
         recorded: &RecordedHeaders,
-        limits: ResponseLimits,
-    ) -> Result<(Self, Response<Buffered>), Unstorable>
-    where
-        B: Body<Data = Bytes, Error: Into<BoxError>>,
-    {
-        let (parts, body) = response.into_parts();
-        let whole = body::read_whole(&parts, body, is_head, limits).await?;
-        let mut headers = recorded
-            .of(&parts.headers)
-            .ok_or(Unstorable::HeadersTooLong)?;
+    ) -> Result<Self, Unstorable> {
+        let fields = |headers| recorded.of(headers).ok_or(Unstorable::HeadersTooLong);
+        let mut headers = fields(&parts.headers)?;
         if is_head && let Some(length) = parts.headers.get(CONTENT_LENGTH) {
             // In the record the length does not describe the connection: it is all that is known of a body.
             headers.push((
@@ -59,21 +52,16 @@ impl Stored {
                 latin_1(length.as_bytes()),
             ));
         }
-        let trailers = match &whole.trailers {
-            Some(trailers) => Some(recorded.of(trailers).ok_or(Unstorable::HeadersTooLong)?),
-            None => None,
-        };
-        let stored = Self {
+        Ok(Self {
             status: parts.status.as_u16(),
             headers,
             body: match std::str::from_utf8(&whole.data) {
                 Ok(text) => StoredBody::Text(text.to_owned()),
                 Err(_) => StoredBody::Base64(BASE64_STANDARD.encode(&whole.data)),
             },
-            trailers,
+            trailers: whole.trailers.as_ref().map(fields).transpose()?,
             problem: parts.extensions.get().cloned(),
-        };
-        Ok((stored, Response::from_parts(parts, whole.into_body())))
+        })
     }
 
     /// Returns the recorded response.

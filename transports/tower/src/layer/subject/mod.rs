@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 use http::Uri;
-use http::header::{
-    CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, HOST,
-    HeaderMap, HeaderName,
-};
+use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName};
 use http::request::Parts;
 use idem_runtime::fingerprint::canonical_text;
 use serde::Serialize;
@@ -16,14 +13,6 @@ use sha2::{Digest as _, Sha256};
 use super::media_type::{MediaType, latin_1};
 use super::multipart;
 
-/// Headers that describe the body (RFC 9110, section 8); `Content-Type` is compared as parsed.
-const OF_THE_BODY: [HeaderName; 4] = [
-    CONTENT_ENCODING,
-    CONTENT_LANGUAGE,
-    CONTENT_LOCATION,
-    CONTENT_RANGE,
-];
-
 /// What is compared in addition to method, content type and body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Besides<'r> {
@@ -31,6 +20,10 @@ pub(super) struct Besides<'r> {
     pub(super) uri: &'r Uri,
     /// The host, if the hosts of a service share their keys.
     pub(super) authority: bool,
+    /// The header that says how the body is encoded.
+    pub(super) coding: &'r HeaderName,
+    /// Other headers that describe the body; `Content-Type` is compared as parsed.
+    pub(super) of_the_body: &'r [HeaderName],
     /// The headers that the layer compares.
     pub(super) headers: &'r HashSet<HeaderName>,
 }
@@ -60,12 +53,17 @@ impl<'r> Subject<'r> {
         body: &[u8],
         besides: Besides<'r>,
     ) -> Result<Self, &'static str> {
-        let headers: BTreeMap<_, _> = OF_THE_BODY
+        let coding = besides.coding;
+        let mut headers: BTreeMap<_, _> = besides
+            .of_the_body
             .iter()
             .chain(besides.headers)
+            .filter(|name| *name != coding)
             .filter_map(|name| Some((name.as_str(), values(&parts.headers, name)?)))
             .collect();
-        let is_encoded = headers.contains_key(CONTENT_ENCODING.as_str());
+        let codings = codings(&parts.headers, coding);
+        let is_encoded = codings.is_some();
+        headers.extend(codings.map(|codings| (coding.as_str(), codings)));
         let uri = besides.uri;
         let mut subject = Self {
             method: parts.method.as_str(),
@@ -158,21 +156,22 @@ fn values(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<String>> {
         }
         values.push(member);
     }
-    let mut values: Vec<_> = values
+    let values = values
         .iter()
         .map(|value| latin_1(value.trim_ascii()))
         .filter(|value| !value.is_empty())
         .collect();
-    if *name == CONTENT_ENCODING {
-        for coding in &mut values {
-            coding.make_ascii_lowercase();
-        }
-        values.retain(|coding| coding != "identity");
-        if values.is_empty() {
-            return None;
-        }
-    }
     headers.contains_key(name).then_some(values)
+}
+
+/// Returns how the body is encoded, or `None` if it is not.
+fn codings(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<String>> {
+    let mut codings = values(headers, name)?;
+    for coding in &mut codings {
+        coding.make_ascii_lowercase();
+    }
+    codings.retain(|coding| coding != "identity");
+    (!codings.is_empty()).then_some(codings)
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Which requests are one.
 
 use http::Request;
+use http::header::CONTENT_ENCODING;
 
 use super::*;
+use crate::layer::{AsReceived, Protocol as _};
 
 fn subject(
     request: http::request::Builder,
@@ -14,6 +16,8 @@ fn subject(
     let besides = Besides {
         uri: &parts.uri,
         authority,
+        coding: &AsReceived::CODING,
+        of_the_body: AsReceived::OF_THE_BODY,
         headers: &headers,
     };
     let subject = Subject::of(&parts, body.as_bytes(), besides)?;
