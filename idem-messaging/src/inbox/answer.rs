@@ -191,7 +191,7 @@ impl AsAnswer for Error {
         let detail = || self.to_string();
         match self {
             Self::Invalid(_) | Self::KeyMissing { .. } => Answer::Refused { detail: detail() },
-            Self::InFlight { retry_after } => Answer::InFlight {
+            Self::InFlight { retry_after, .. } => Answer::InFlight {
                 retry_after: *retry_after,
             },
             Self::Mismatch(mismatch) => {

@@ -167,9 +167,7 @@ pub(crate) fn decide(lookup: Lookup, input: DecideInput<'_>) -> Decision {
     }
     match lock {
         Lock::Nested => Decision::Refuse(Error::NestedSameKey),
-        Lock::Refused => Decision::Refuse(Error::InFlight {
-            retry_after: DEFAULT_RETRY_AFTER,
-        }),
+        Lock::Refused => Decision::Refuse(Error::in_flight(DEFAULT_RETRY_AFTER)),
         Lock::NoTransaction => Decision::Refuse(Error::NotInTransaction),
         Lock::Granted | Lock::NotAsked if takes_over_only(input) => {
             Decision::Refuse(Error::LeaseLost)
@@ -262,9 +260,7 @@ fn decide_lease(record: Record, now: Timestamp, lease_holder: Option<LeaseHolder
             },
             OnLapse::Unknown => Decision::Lapse(Box::new(record)),
         },
-        _ => Decision::Refuse(Error::InFlight {
-            retry_after: in_flight_for(Some(&record), now),
-        }),
+        _ => Decision::Refuse(Error::in_flight(in_flight_for(Some(&record), now))),
     }
 }
 

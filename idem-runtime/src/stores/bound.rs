@@ -324,7 +324,9 @@ where
         Decision::ReplayFailure(record) => Ok(Outcome::PriorError {
             error: store.decode_failure(&record)?,
         }),
-        Decision::Refuse(Error::InFlight { retry_after }) => Ok(Outcome::InFlight { retry_after }),
+        Decision::Refuse(Error::InFlight { retry_after, .. }) => {
+            Ok(Outcome::InFlight { retry_after })
+        }
         Decision::Refuse(Error::Mismatch(mismatch)) => Ok(Outcome::Mismatch(typed(*mismatch))),
         Decision::Refuse(error) => Err(error),
         Decision::Lapse(record) => Err(unknown(&record)),

@@ -168,6 +168,18 @@ impl Desk {
         placed
     }
 
+    /// Places the order of one item of a request, under a child key of the request's.
+    ///
+    /// # Errors
+    /// Those of the handler.
+    pub async fn item(
+        &self,
+        key: &IdempotencyKey,
+        order: Order,
+    ) -> Result<Replayable<Placed>, OrderError> {
+        self.order(key.child("item")?, order).await
+    }
+
     /// Places an order, with or without a key.
     ///
     /// # Errors

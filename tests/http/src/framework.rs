@@ -12,7 +12,7 @@ use crate::desk::Desk;
 
 /// A framework with an edge.
 ///
-/// It serves `POST` of `/orders`, `/notes`, `/declined` and `/declined-no-longer`, and `GET` of `/operations` (the status
+/// It serves `POST` of `/orders`, `/items`, `/notes`, `/declined` and `/declined-no-longer`, and `GET` of `/operations` (the status
 /// resource) and `/results` (the same with results). The header `x-tenant` stands for authentication, and is the scope.
 pub trait Framework {
     /// Serves the shop at a port.

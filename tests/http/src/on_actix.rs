@@ -14,7 +14,7 @@ use actix_web::{
 use idem_actix::{Key, OptionalKey, Policy, Replay, ToHttpResponse as _, status};
 use idem_runtime::Scope;
 
-use crate::desk::{DeclineError, Desk, Order, OrderError};
+use crate::desk::{DeclineError, Desk, Order, OrderError, Placed};
 use crate::framework::{Framework, Rules, Server, access, orders, tenant};
 
 /// An application of actix-web.
@@ -54,11 +54,20 @@ async fn post_order(
     })))
 }
 
+async fn post_item(
+    desk: web::Data<Desk>,
+    Key(key): Key,
+    order: web::Json<Order>,
+) -> Result<Replay<web::Json<Placed>>, OrderError> {
+    let placed = desk.item(&key, order.into_inner()).await?;
+    Ok(Replay(placed.map(web::Json)))
+}
+
 async fn post_note(
     desk: web::Data<Desk>,
     OptionalKey(key): OptionalKey,
     order: web::Json<Order>,
-) -> Result<Replay<web::Json<crate::desk::Placed>>, OrderError> {
+) -> Result<Replay<web::Json<Placed>>, OrderError> {
     let noted = desk.note(key, order.into_inner()).await?;
     Ok(Replay(noted.map(web::Json)))
 }
@@ -103,6 +112,7 @@ impl Framework for OnActix {
             App::new()
                 .app_data(web::Data::new(desk.clone()))
                 .service(web::resource("/orders").route(web::post().to(post_order)))
+                .service(web::resource("/items").route(web::post().to(post_item)))
                 .service(web::resource("/notes").route(web::post().to(post_note)))
                 .service(web::resource("/declined").route(web::post().to(post_declined)))
                 .service(

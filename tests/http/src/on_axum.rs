@@ -51,6 +51,14 @@ async fn post_order(
     Ok((StatusCode::CREATED, headers, placed.map(Json)))
 }
 
+async fn post_item(
+    State(desk): State<Desk>,
+    key: IdempotencyKey,
+    Json(order): Json<Order>,
+) -> Result<impl IntoResponse, OrderError> {
+    Ok(desk.item(&key, order).await?.map(Json))
+}
+
 async fn post_note(
     State(desk): State<Desk>,
     key: Option<IdempotencyKey>,
@@ -87,6 +95,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 pub fn routes(desk: Desk) -> Router {
     Router::new()
         .route("/orders", post(post_order))
+        .route("/items", post(post_item))
         .route("/notes", post(post_note))
         .route("/declined", post(post_declined))
         .route("/declined-no-longer", post(post_declined_no_longer))

@@ -112,6 +112,14 @@ async fn post(
                 response
             }))
         }
+        "/items" => {
+            let key = header::required(parts).map_err(refused)?;
+            let placed = desk
+                .item(&key, order(body).await?)
+                .await
+                .map_err(Response::from)?;
+            replayable(placed.map(ok))
+        }
         "/notes" => {
             let key = header::optional(parts).map_err(refused)?;
             let noted = desk

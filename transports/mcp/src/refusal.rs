@@ -152,6 +152,7 @@ mod tests {
             (
                 Error::InFlight {
                     retry_after: second,
+                    key: None,
                 },
                 None,
                 Some(409),

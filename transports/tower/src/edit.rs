@@ -121,6 +121,8 @@ fn edit(options: &PolicyOptions, key: Option<&IdempotencyKey>, problem: &Problem
             edited = edited.with_status(StatusCode::TOO_EARLY);
         }
         ("in-flight", InFlightAnswer::Accepted(url)) => {
+            // 202 says that this request is being processed: not if it waits for another key.
+            let key = key.filter(|key| problem.is_in_flight(key));
             if let Some(accepted) = key.and_then(|key| accepted(url.of(key))) {
                 return accepted;
             }

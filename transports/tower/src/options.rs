@@ -43,6 +43,10 @@ pub enum InFlightAnswer {
     /// 425 Too Early (RFC 8470, section 5.2) with the same problem.
     TooEarly,
     /// 202 with a `Location`, a URL where the client can query the outcome.
+    ///
+    /// Only a request whose own key is in flight is accepted: it is being processed (RFC 9110, section 15.3.3), and the URL is
+    /// that of its key. A handler that calls another one may fail because the key of that call is in flight, a
+    /// [child key](IdempotencyKey::child) for example. Nobody processes its request then: it gets the 409.
     Accepted(StatusUrl),
 }
 

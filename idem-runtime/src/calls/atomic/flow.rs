@@ -86,7 +86,7 @@ pub async fn claim<'u, DB: Backend, T, E>(
         }
         Err(NotClaimed::Failed(error)) => Answer::Refused(error),
     };
-    Step::Done(emit_and_answer(request, answer, contract))
+    Step::Done(answered(request, answer, contract))
 }
 
 /// Returns the transaction that the body uses.
@@ -154,11 +154,9 @@ pub async fn settle<DB: Backend, T, E>(
     observed.finished();
     if request.is_reviewed() && answer.is_replay() {
         // The body has the parameters that the review needs. The next call is reviewed.
-        answer = Answer::Refused(Error::InFlight {
-            retry_after: DEFAULT_RETRY_AFTER,
-        });
+        answer = Answer::Refused(Error::in_flight(DEFAULT_RETRY_AFTER));
     }
-    emit_and_answer(&mut request, answer, contract)
+    answered(&mut request, answer, contract)
 }
 
 /// Returns the answer of an end.
@@ -220,13 +218,4 @@ async fn answer<DB: Backend, T, E>(
         connection.close_on_drop();
     }
     answer
-}
-
-/// Emits the call's event, unless the answer is to be reviewed, and returns the answer.
-fn emit_and_answer<T, E>(
-    request: &mut Request,
-    answer: Answer<T, E>,
-    contract: &Contract<T, E>,
-) -> Result<Replayable<T>, E> {
-    answered(request, answer.decode(contract), contract)
 }

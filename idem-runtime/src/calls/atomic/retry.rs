@@ -167,9 +167,7 @@ impl<A: Default> Retries<A> {
             return None;
         }
         let is_waited_for = waiters::is_waited_for(connection.pool()?, claim_request?);
-        let over = Error::InFlight {
-            retry_after: DEFAULT_RETRY_AFTER,
-        };
+        let over = Error::in_flight(DEFAULT_RETRY_AFTER);
         is_waited_for
             .then(|| self.wait(request, over).ok())
             .flatten()

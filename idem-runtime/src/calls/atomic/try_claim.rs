@@ -76,8 +76,7 @@ async fn acquire<DB: Backend>(
     }
     let acquired = connection.acquire_by(retries.deadline()).await;
     if !acquired.map_err(DB::map_error)? {
-        let retry_after = DEFAULT_RETRY_AFTER;
-        let over = Decision::Refuse(Error::InFlight { retry_after });
+        let over = Decision::Refuse(Error::in_flight(DEFAULT_RETRY_AFTER));
         return Err(NotClaimed::Decided(over));
     }
     retries

@@ -2,6 +2,7 @@
 
 use super::contract::Contract;
 use super::decoded_answer::{CallError, DecodedAnswer};
+use super::request::Request;
 use crate::decision::{Decision, unknown};
 use crate::values::error::{Error, ErrorKind};
 use crate::values::record::Record;
@@ -39,6 +40,18 @@ impl<T, E> Answer<T, E> {
             Decision::Replay(record) => Self::Replayed(record),
             Decision::ReplayFailure(record) => Self::FailureReplayed(record),
             Decision::Refuse(error) => Self::Refused(error),
+        }
+    }
+
+    /// Names the key of the call in the refusal of a key in flight. The call alone has it as its caller wrote it: the record may
+    /// hold a hash.
+    pub(super) fn naming_key_of(self, request: &Request) -> Self {
+        match self {
+            Self::Refused(Error::InFlight { retry_after, .. }) => {
+                let key = request.caller_key().map(|key| key.as_str().into());
+                Self::Refused(Error::InFlight { retry_after, key })
+            }
+            other => other,
         }
     }
 

@@ -265,6 +265,13 @@ impl Request {
         self.clear_key.as_ref()
     }
 
+    /// Returns the key as its caller gave it, or `None` if only its hash is known.
+    pub(super) fn caller_key(&self) -> Option<&IdempotencyKey> {
+        let stored = self.identity().map(Identity::key);
+        let is_hash = self.call_codec.hashes_names();
+        self.clear_key().or_else(|| stored.filter(|_| !is_hash))
+    }
+
     /// Starts the call: if it is dropped before another outcome is emitted, the event says
     /// `dropped` or `panicked`.
     pub(crate) fn begun(&mut self, waits: u32) {

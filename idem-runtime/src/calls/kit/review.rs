@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::answer::Answer;
 use super::contract::Contract;
-use super::decoded_answer::{DecodedAnswer, Withheld};
+use super::decoded_answer::Withheld;
 use super::request::Request;
 use crate::values::record::Timestamp;
 use crate::values::replay::{self, Replayable};
@@ -19,9 +20,10 @@ pub(crate) const DENIED: &str = "denied";
 /// that of any other answer is emitted.
 pub(crate) fn answered<T, E>(
     request: &mut Request,
-    answer: DecodedAnswer<T, E>,
+    answer: Answer<T, E>,
     contract: &Contract<T, E>,
 ) -> Result<Replayable<T>, E> {
+    let answer = answer.naming_key_of(request).decode(contract);
     match answer.record() {
         Some(record) if request.is_reviewed() => {
             let withheld = Withheld {

@@ -228,7 +228,5 @@ fn wait_until(request: &Request, backoff: &mut Backoff) -> Option<Instant> {
 }
 
 fn in_flight() -> Error {
-    Error::InFlight {
-        retry_after: DEFAULT_RETRY_AFTER,
-    }
+    Error::in_flight(DEFAULT_RETRY_AFTER)
 }

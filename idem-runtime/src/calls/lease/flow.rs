@@ -180,7 +180,7 @@ async fn detached<DB: LeaseBackend, T, E>(
         Err(error) => Answer::Refused(error),
     };
     request.begun(backoff.waits());
-    let done = answered(&mut request, answer.decode(&contract), &contract);
+    let done = answered(&mut request, answer, &contract);
     match waiting {
         Some(waiting) if is_replay(&request) => reviewed(request, done, waiting).await,
         _ => done,

@@ -11,7 +11,7 @@ fn a_lease_is_live_to_its_last_microsecond_and_lapsed_from_then_on() {
         let id = held.attempt_id;
         for on_lapse in [OnLapse::Retry, OnLapse::Unknown] {
             match decision_with(Some(held.clone()), Lock::Granted, leased(on_lapse)) {
-                Decision::Refuse(Error::InFlight { retry_after }) => {
+                Decision::Refuse(Error::InFlight { retry_after, .. }) => {
                     assert!(live);
                     assert_eq!(retry_after, Duration::from_micros(1));
                 }

@@ -268,7 +268,9 @@ fn a_lease_never_expires_and_is_never_taken_over_here() {
         let mut leased = record(Status::InProgress);
         leased.locked_until = Some(Timestamp::from_micros(locked_until));
         match decision_with(Some(leased), Lock::Granted, strict) {
-            Decision::Refuse(Error::InFlight { retry_after: found }) => {
+            Decision::Refuse(Error::InFlight {
+                retry_after: found, ..
+            }) => {
                 assert_eq!(found, retry_after);
             }
             other => panic!("{other:?}"),

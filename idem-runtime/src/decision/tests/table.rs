@@ -232,7 +232,7 @@ fn refused(error: &Error) -> Verdict {
             assert_eq!(*attempt, NUMBER);
             Verdict::OutcomeUnknown
         }
-        Error::InFlight { retry_after } => {
+        Error::InFlight { retry_after, .. } => {
             assert!(!retry_after.is_zero());
             Verdict::InFlight
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::status::{self, CODES};
 use crate::values::error::{Error, ErrorKind};
+use crate::values::key::IdempotencyKey;
 
 /// The address of [the page](super::problems) that explains each refusal, with a heading for each code;
 /// a fragment is appended.
@@ -62,6 +63,9 @@ pub struct Problem {
     /// The same, until it is to be shown.
     #[serde(skip)]
     places: Vec<String>,
+    /// The key in flight.
+    #[serde(skip)]
+    in_flight: Option<Box<str>>,
 }
 
 impl Problem {
@@ -89,6 +93,7 @@ impl Problem {
             retry_after: None,
             differing: Vec::new(),
             places: Vec::new(),
+            in_flight: None,
         }
     }
 
@@ -106,8 +111,13 @@ impl Problem {
             Error::Mismatch(mismatch) => mismatch.differing.clone(),
             _ => Vec::new(),
         };
+        let in_flight = match error {
+            Error::InFlight { key, .. } => key.clone(),
+            _ => None,
+        };
         Self {
             places,
+            in_flight,
             retry_after: status::retry_after(error),
             ..Self::new(code, title, error.status(), detail(error))
         }
@@ -174,6 +184,24 @@ impl Problem {
     pub fn with_differing(mut self) -> Self {
         self.differing.clone_from(&self.places);
         self
+    }
+
+    /// Returns whether an attempt with this key is what made the refusal: [`Error::InFlight`] may also be that of a call inside a
+    /// handler, whose key is another one. A policy may answer with the URL of a key's status only if this holds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use idem_runtime::{Error, IdempotencyKey, http::Problem};
+    ///
+    /// let retry_after = Duration::from_secs(1);
+    /// let refusal = Problem::of(&Error::InFlight { retry_after, key: Some("8e03978e".into()) });
+    /// let key = "8e03978e".parse::<IdempotencyKey>()?.global();
+    /// assert!(refusal.is_in_flight(&key) && !refusal.is_in_flight(&key.child("charge")?));
+    /// # Ok::<_, Error>(())
+    /// ```
+    pub fn is_in_flight(&self, key: &IdempotencyKey) -> bool {
+        self.in_flight.as_deref() == Some(key.as_str())
     }
 
     /// Returns the response's body, in JSON.

@@ -35,7 +35,7 @@ pub const CODES: [(&str, u16); 14] = [
 /// use idem_runtime::Error;
 /// use idem_runtime::http::retry_after;
 ///
-/// let in_flight = Error::InFlight { retry_after: Duration::from_millis(1200) };
+/// let in_flight = Error::InFlight { retry_after: Duration::from_millis(1200), key: None };
 /// assert_eq!((in_flight.status(), retry_after(&in_flight)), (409, Some(2)));
 /// assert_eq!((Error::LeaseLost.status(), retry_after(&Error::LeaseLost)), (503, Some(1)));
 /// assert_eq!(retry_after(&Error::NestedSameKey), None);

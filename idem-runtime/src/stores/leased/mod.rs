@@ -255,9 +255,9 @@ pub(crate) async fn claim<S: LeaseSession>(
     if is_hidden {
         return Err(CommitError::RolledBack(Error::RecordInvisible));
     }
-    Ok(LeaseAnswer::Decided(Decision::Refuse(Error::InFlight {
-        retry_after: DEFAULT_RETRY_AFTER,
-    })))
+    Ok(LeaseAnswer::Decided(Decision::Refuse(Error::in_flight(
+        DEFAULT_RETRY_AFTER,
+    ))))
 }
 
 /// Makes one fenced write. If it finds nothing to change, the record shows whether this very write was made

@@ -156,9 +156,7 @@ impl LeaseStatements for MySqlConnection {
             Err(error) if error::is_conflict(&error) && record.replaces.is_none() => {
                 found_reclaimable(self, request, error).await.map(|_| false)
             }
-            Err(error) if error::is_locked(&error) => Err(Error::InFlight {
-                retry_after: DEFAULT_RETRY_AFTER,
-            }),
+            Err(error) if error::is_locked(&error) => Err(Error::in_flight(DEFAULT_RETRY_AFTER)),
             Err(error) => Err(error::table_error(error, &request.table)),
         }
     }

@@ -125,9 +125,7 @@ impl Session for MySqlConnection {
         }
         match rows(self, sql::take_row(&claim.request)).await {
             Ok(rows) => row::stands(&last(rows)?),
-            Err(error) if error::is_locked(&error) => Err(Error::InFlight {
-                retry_after: DEFAULT_RETRY_AFTER,
-            }),
+            Err(error) if error::is_locked(&error) => Err(Error::in_flight(DEFAULT_RETRY_AFTER)),
             Err(error) => Err(error::table_error(error, &claim.request.table)),
         }
     }

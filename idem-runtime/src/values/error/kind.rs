@@ -33,6 +33,14 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// Creates [`Error::InFlight`] of a key that the end of the call names.
+    pub(crate) const fn in_flight(retry_after: Duration) -> Self {
+        Self::InFlight {
+            retry_after,
+            key: None,
+        }
+    }
+
     /// Returns what this error means for its caller.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -113,7 +121,7 @@ impl Error {
     /// Returns when to try again, for [`Error::InFlight`] and [`Error::TooManyRuns`].
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::InFlight { retry_after } | Self::TooManyRuns { retry_after, .. } => {
+            Self::InFlight { retry_after, .. } | Self::TooManyRuns { retry_after, .. } => {
                 Some(*retry_after)
             }
             _ => None,

@@ -70,6 +70,8 @@ pub enum Error {
     InFlight {
         /// When to try again.
         retry_after: Duration,
+        /// The text of the key in flight, if known. A handler that calls another one may answer with the error of that call's key.
+        key: Option<Box<str>>,
     },
 
     /// The key was used before, with another request or on another operation. The IETF draft's 422.
@@ -106,8 +108,7 @@ pub enum Error {
     #[error("the lease on this idempotency key was lost")]
     LeaseLost,
 
-    /// A lease was requested or ended inside a transaction, whose rollback could undo it. Nothing was
-    /// written.
+    /// A lease was requested or ended inside a transaction, whose rollback could undo it. Nothing was written.
     #[error(
         "a lease cannot be claimed or ended inside a transaction; nothing was written: use a connection without an open one"
     )]
@@ -126,8 +127,7 @@ pub enum Error {
         retry_after: Duration,
     },
 
-    /// A handler called a handler with the same identity (namespace, scope and key) in the same
-    /// transaction.
+    /// A handler called a handler with the same identity (namespace, scope and key) in the same transaction.
     #[error(
         "an idempotent handler called another with the same namespace, scope and key: give the inner call `key.child(\"…\")`"
     )]

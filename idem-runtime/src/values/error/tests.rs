@@ -6,12 +6,7 @@ use super::*;
 
 #[test]
 fn only_passing_conditions_are_retryable() {
-    assert!(
-        Error::InFlight {
-            retry_after: Duration::from_secs(1)
-        }
-        .is_retryable()
-    );
+    assert!(Error::in_flight(Duration::from_secs(1)).is_retryable());
     assert!(Error::FreshTransactionNeeded.is_retryable());
     assert!(!Error::NestedSameKey.is_retryable());
     assert!(!Error::TransactionEnded.is_retryable());
@@ -33,13 +28,7 @@ fn statuses_are_those_of_the_draft() {
         .status(),
         400
     );
-    assert_eq!(
-        Error::InFlight {
-            retry_after: Duration::from_secs(1)
-        }
-        .status(),
-        409
-    );
+    assert_eq!(Error::in_flight(Duration::from_secs(1)).status(), 409);
     let unknown = Error::OutcomeUnknown {
         operation: "send".to_owned(),
         attempt_id: Uuid::nil(),
@@ -54,10 +43,7 @@ fn statuses_are_those_of_the_draft() {
 #[test]
 fn an_attempt_in_flight_and_a_limit_say_when_to_come_back() {
     let wait = Duration::from_millis(250);
-    assert_eq!(
-        Error::InFlight { retry_after: wait }.retry_after(),
-        Some(wait)
-    );
+    assert_eq!(Error::in_flight(wait).retry_after(), Some(wait));
     let limit = Error::TooManyRuns {
         limit: 1,
         retry_after: wait,
@@ -81,9 +67,7 @@ fn every_error() -> Vec<Error> {
         Error::ScopeMissing {
             operation: "pay".into(),
         },
-        Error::InFlight {
-            retry_after: Duration::ZERO,
-        },
+        Error::in_flight(Duration::ZERO),
         Error::Mismatch(Box::new(Mismatch::new(text(), text()))),
         Error::RecordedFailure(Box::new(StoredFailure::new("class", "message"))),
         Error::OutcomeUnknown {

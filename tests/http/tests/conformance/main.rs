@@ -51,6 +51,7 @@ macro_rules! stamp {
                     a_mismatch_may_show_where_the_requests_differ_and_shows_no_value,
                     a_key_in_flight_may_be_too_early,
                     a_key_in_flight_may_be_accepted_with_the_url_of_its_status,
+                    a_request_that_waits_for_another_key_than_its_own_is_not_accepted,
                     a_status_url_that_no_header_can_hold_is_a_conflict_as_before,
                     types_and_documentation_may_be_ones_own,
                     of_two_policies_the_inner_one_counts,

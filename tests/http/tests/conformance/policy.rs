@@ -1,8 +1,8 @@
 //! What a policy can change.
 
+use idem_runtime::IdempotencyKey;
 use idem_tests::gate::{Gate, GatePoint};
-
-use idem_tests_http::client::{order, problem, send, text};
+use idem_tests_http::client::{order, problem, send, tea, text};
 use idem_tests_http::{Framework, Shop};
 use idem_tower::{HttpPolicy, InFlightAnswer};
 use reqwest::{Response, StatusCode};
@@ -88,6 +88,36 @@ pub(crate) async fn a_key_in_flight_may_be_accepted_with_the_url_of_its_status<F
     assert!(answer.headers().contains_key("retry-after"));
     let body: Value = serde_json::from_str(&answer.text().await.expect("a body")).expect("JSON");
     assert_eq!(body, json!({ "code": "in-flight", "status_url": url }));
+}
+
+pub(crate) async fn a_request_that_waits_for_another_key_than_its_own_is_not_accepted<
+    F: Framework,
+>() {
+    let policy = HttpPolicy::new().in_flight(InFlightAnswer::status_at("/operations"));
+    let shop = Shop::open_under::<F>([policy]).await;
+    let key = format!("batch-{}", shop.port);
+    let item = || {
+        let headers = [("x-tenant", "acme"), ("idempotency-key", &*key)];
+        send(tea(&shop, "/items", &headers))
+    };
+    let child = key
+        .parse::<IdempotencyKey>()
+        .and_then(|key| key.child("item"));
+    let gate = Gate::at(child.expect("a key").as_str(), GatePoint::AfterWrite);
+    let (first, ()) = tokio::join!(item(), async {
+        gate.entered().await;
+        let refused = item().await;
+        // A page of the request's key would say that nothing is known of it.
+        assert!(!refused.headers().contains_key("location"));
+        let refusal = problem(refused).await;
+        assert_eq!(
+            (&refusal["status"], &refusal["code"]),
+            (&409.into(), &"in-flight".into())
+        );
+        gate.open();
+    });
+    assert_eq!(first.status(), StatusCode::OK);
+    assert!(item().await.headers().contains_key("idempotent-replayed"));
 }
 
 pub(crate) async fn a_status_url_that_no_header_can_hold_is_a_conflict_as_before<F: Framework>() {

@@ -24,7 +24,10 @@ fn what_is_not_the_bodys_own_fault_uses_up_no_attempt_not_even_the_last() {
     let retry_after = Duration::from_secs(3);
     let lost = || error(sqlx::Error::PoolTimedOut);
     let errors = [
-        Error::InFlight { retry_after },
+        Error::InFlight {
+            retry_after,
+            key: None,
+        },
         Error::Unavailable(lost()),
         Error::ReadOnly(lost()),
         Error::Busy(lost()),

@@ -37,7 +37,7 @@ pub const DOMAIN: &str = "idem-runtime";
 /// use idem_runtime::Error;
 /// use tonic::Code;
 ///
-/// let in_flight = Error::InFlight { retry_after: Duration::from_secs(1) };
+/// let in_flight = Error::InFlight { retry_after: Duration::from_secs(1), key: None };
 /// assert_eq!(idem_tonic::code(&in_flight), Code::Unavailable);
 /// ```
 pub fn code(error: &Error) -> Code {
@@ -71,7 +71,7 @@ pub fn code(error: &Error) -> Code {
 /// use tonic::Code;
 /// use tonic_types::StatusExt as _;
 ///
-/// let error = Error::InFlight { retry_after: Duration::from_millis(250) };
+/// let error = Error::InFlight { retry_after: Duration::from_millis(250), key: None };
 /// let status = Refusal::of(&error)
 ///     .with_code(Code::Aborted) // a gateway in front counts UNAVAILABLE against the host
 ///     .with_domain("payments.example.com")

@@ -39,7 +39,10 @@ fn each_kind_has_its_code_and_says_whether_a_retry_helps() {
     let second = Some(Duration::from_secs(1));
     let wait = Duration::from_micros(1500);
     expect(
-        &Error::InFlight { retry_after: wait },
+        &Error::InFlight {
+            retry_after: wait,
+            key: None,
+        },
         Code::Unavailable,
         "IN_FLIGHT",
         Some(wait),
