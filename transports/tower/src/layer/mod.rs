@@ -90,7 +90,9 @@
 //! Add it to single routes rather than around a router: a request without a key is otherwise refused for its missing
 //! key before the router can say that it does not serve the method.
 
+mod answer;
 mod body;
+mod flow;
 mod http;
 mod keep;
 mod media_type;

@@ -52,7 +52,7 @@ pub type IdempotencyLayer<DB> = ReplayLayer<DB, AsReceived>;
 
 /// Replays whole responses of the protocol `P`. Of HTTP that is a type that knows the whole path behind a router, a
 /// [`WholeUri`]; `IdempotencyLayer` is this with the `P` of its crate.
-pub struct ReplayLayer<DB: LeaseBackend, P: Protocol>(Arc<LayerOptions<DB, P>>);
+pub struct ReplayLayer<DB: LeaseBackend, P: Protocol>(pub(super) Arc<LayerOptions<DB, P>>);
 
 /// A layer that has no scope yet: call [`scope`](Self::scope) or
 /// [`global`](Self::global).
