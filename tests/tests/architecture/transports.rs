@@ -57,7 +57,7 @@ const ORDERS: [(&str, &[&str]); 6] = [
     ),
     (
         "tonic",
-        &["metadata", "refusal", "request", "answer", "lib"],
+        &["metadata", "refusal", "request", "answer", "layer", "lib"],
     ),
 ];
 

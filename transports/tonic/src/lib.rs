@@ -6,9 +6,10 @@
 //!   table of codes.
 //! - [`ReplayableExt`] turns a [`Replayable`](idem_runtime::Replayable) into a response whose metadata says whether it is a
 //!   replay.
+//! - `layer` (feature `layer`) replays whole answers of unary methods that have no handler.
 //!
 //! A service converts the protobuf message to the handler's own parameters, and these are compared as everywhere. The bytes
-//! of the message are not compared: protobuf has no canonical encoding, so equal messages of two clients, or of two releases of
+//! of the message are not compared, except by `layer`: protobuf has no canonical encoding, so equal messages of two clients, or of two releases of
 //! one, may differ in their bytes.
 //!
 //! ```
@@ -94,6 +95,8 @@
 //! ```
 
 mod answer;
+#[cfg(feature = "layer")]
+pub mod layer;
 pub mod metadata;
 mod refusal;
 mod request;

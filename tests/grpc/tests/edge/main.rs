@@ -8,4 +8,5 @@ mod deadline;
 mod failures;
 mod in_flight;
 mod keys;
+mod refusals;
 mod shop;

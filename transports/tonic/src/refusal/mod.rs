@@ -118,6 +118,19 @@ impl Refusal {
         }
     }
 
+    /// Returns the refusal of a transport's own.
+    #[cfg(feature = "layer")]
+    pub(crate) fn of_problem(problem: Problem, code: Code) -> Self {
+        Self {
+            code,
+            domain: Cow::Borrowed(DOMAIN),
+            problem,
+            violation: None,
+            retry_after: None,
+            is_replay: false,
+        }
+    }
+
     /// Sets the code.
     #[must_use]
     pub fn with_code(mut self, code: Code) -> Self {
