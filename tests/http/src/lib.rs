@@ -1,12 +1,12 @@
 //! A shop with web handlers, as a user would write them, served by each framework that has an edge.
 //!
-//! [`Framework`] says how one serves it. The laws of `tests/conformance` are stamped for each; those of `tests/edge` and
-//! `tests/layer` need axum.
+//! [`Framework`] says how one serves it. The laws of `tests/conformance` are stamped for each, and those of `tests/layer` as far as
+//! they need no axum; those of `tests/edge` do.
 
 pub mod client;
 pub mod desk;
 pub mod framework;
-mod on_actix;
+pub mod on_actix;
 pub mod on_axum;
 pub mod on_tower;
 pub mod relay;

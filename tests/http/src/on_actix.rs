@@ -4,12 +4,13 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 
-use actix_web::dev::Service as _;
+use actix_web::body::MessageBody;
+use actix_web::dev::{self, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ETAG, HeaderValue, LOCATION};
-use actix_web::middleware::Condition;
+use actix_web::middleware::{Condition, Next, from_fn};
 use actix_web::{
-    App, HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError, rt, web,
+    App, Error, HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError, rt, web,
 };
 use idem_actix::{Key, OptionalKey, Policy, Replay, ToHttpResponse as _, status};
 use idem_runtime::Scope;
@@ -100,6 +101,38 @@ async fn get_status(desk: web::Data<Desk>, request: HttpRequest) -> HttpResponse
     status(&desk.pool, &orders(), &access, &request).await
 }
 
+/// Stands for authentication.
+///
+/// # Errors
+/// Those of what is inside.
+pub async fn authenticate<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    let header = request.headers().get("x-tenant");
+    if let Some(scope) = tenant(header.map(HeaderValue::as_bytes)) {
+        request.extensions_mut().insert(scope);
+    }
+    next.call(request).await
+}
+
+/// Serves an application on a thread of its own, made into a server with one worker by the caller.
+///
+/// # Panics
+/// Panics if the server does not start.
+pub fn serve(server: impl FnOnce() -> dev::Server + Send + 'static) -> Server {
+    let (started, handle) = mpsc::channel();
+    thread::spawn(move || {
+        rt::System::new().block_on(async {
+            let server = server();
+            started.send(server.handle()).expect("the test waits");
+            server.await.expect("served");
+        });
+    });
+    let handle = handle.recv().expect("it starts");
+    Server::stopped_by(move || drop(handle.stop(false)))
+}
+
 impl Framework for OnActix {
     fn serve(listener: TcpListener, desk: Desk, rules: Rules) -> Server {
         let mut policies = rules.policies.into_iter();
@@ -124,25 +157,11 @@ impl Framework for OnActix {
                 )
                 .wrap(policy(inner.clone()))
                 .wrap(policy(outer.clone()))
-                // Stands for authentication.
-                .wrap_fn(|request, app| {
-                    let header = request.headers().get("x-tenant");
-                    if let Some(scope) = tenant(header.map(HeaderValue::as_bytes)) {
-                        request.extensions_mut().insert(scope);
-                    }
-                    app.call(request)
-                })
+                .wrap(from_fn(authenticate))
         };
-        let (started, handle) = mpsc::channel();
-        thread::spawn(move || {
-            rt::System::new().block_on(async {
-                let server = HttpServer::new(app).workers(1).disable_signals();
-                let server = server.listen_auto_h2c(listener).expect("a socket").run();
-                started.send(server.handle()).expect("the test waits");
-                server.await.expect("served");
-            });
-        });
-        let handle = handle.recv().expect("it starts");
-        Server::stopped_by(move || drop(handle.stop(false)))
+        serve(move || {
+            let server = HttpServer::new(app).workers(1).disable_signals();
+            server.listen_auto_h2c(listener).expect("a socket").run()
+        })
     }
 }

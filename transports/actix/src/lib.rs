@@ -9,6 +9,8 @@
 //! - [`Replay`] is a responder, and a replay has the header `Idempotent-Replayed: true`.
 //! - [`Policy`] is a middleware that changes the rules for a scope.
 //! - [`Detached`] runs a call to its end even if the client disconnects.
+//! - [`Idempotency`] is the middleware of an [`IdempotencyLayer`], which replays whole responses of services that have no
+//!   transaction.
 //! - [`status`] says what has become of a key.
 //! - [`cors`] names the headers that browsers must be allowed to send and to read.
 //!
@@ -79,25 +81,24 @@
 //! sending), and ends it when the connection is reset, or at once with `h1_allow_half_closed(false)`; over HTTP/2 a handler goes on. Either is
 //! safe: a handler that ends early is rolled back. A handler that takes longer than a gateway waits needs
 //! [`Detached`], or its retries may never succeed.
-//!
-//! # What is not here
-//!
-//! `IdempotencyLayer`, which replays whole responses of services without a transaction: it runs a service in a task of its
-//! own, and actix's services cannot leave their thread. Use a [lease](idem_runtime::lease) in the handler instead.
 
 mod convert;
 pub mod cors;
+mod handoff;
+mod idempotency;
 mod key;
 mod policy;
 mod replay;
 mod response;
+mod sent_body;
 mod status;
 
 pub use idem_tower::{
-    CODES, DOCUMENTATION, Detached, HttpPolicy, InFlightAnswer, Problem, StatusAccess, Syntax,
-    problems,
+    Buffered, CODES, DOCUMENTATION, Detached, HttpPolicy, IdempotencyLayer, InFlightAnswer, Keep,
+    Problem, StatusAccess, Syntax, problems,
 };
 
+pub use self::idempotency::{Idempotency, IdempotencyMiddleware};
 pub use self::key::{Key, OptionalKey};
 pub use self::policy::{Policy, PolicyMiddleware};
 pub use self::replay::Replay;

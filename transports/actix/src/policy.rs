@@ -11,7 +11,7 @@ use idem_runtime::IdempotencyKey;
 use idem_runtime::http::Problem;
 use idem_tower::{HttpPolicy, MaybeBuffered};
 
-use crate::convert::{ActixBody, plain_headers, set_head};
+use crate::convert::{ActixBody, plain_head, plain_headers, set_head};
 
 /// A middleware that sets how what is inside it reads keys and answers refusals; of two policies the inner one applies.
 /// [`HttpPolicy`] says what it changes, and what it leaves. A refusal that a middleware inside returns as an `Err` passes as it is:
@@ -97,11 +97,7 @@ async fn edit<B: MessageBody + 'static>(
     };
     let (request, response) = response.into_parts();
     let (mut response, body) = response.into_parts();
-    let mut plain = http::Response::new(ActixBody::of(body));
-    if let Ok(status) = http::StatusCode::from_u16(response.status().as_u16()) {
-        *plain.status_mut() = status;
-    }
-    *plain.headers_mut() = plain_headers(response.headers());
+    let mut plain = plain_head(&response).map(|()| ActixBody::of(body));
     plain.extensions_mut().insert(problem);
     let (parts, body) = policy.edit(key, plain).await.into_parts();
     set_head(&mut response, parts.status.as_u16(), &parts.headers);

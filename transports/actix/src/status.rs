@@ -41,6 +41,8 @@ where
     DB: Backend,
     Res: Serialize + DeserializeOwned,
 {
-    let parts = convert::parts(request);
+    let Some(parts) = convert::parts(request) else {
+        return HttpResponse::BadRequest().finish();
+    };
     convert::response(idem_tower::status(pool, store, access, &parts).await)
 }

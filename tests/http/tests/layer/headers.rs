@@ -2,17 +2,16 @@
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use idem_axum::HttpPolicy;
-use idem_axum::Keep;
+use idem_axum::{HttpPolicy, Keep};
 use idem_runtime::Error;
 use tower_http::cors::CorsLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
-use crate::relay::{OPERATION, Relay, refusal, scoped, send};
+use crate::relay::{OPERATION, Relay, scoped, send};
 
 /// Headers of an uploaded page that is handed out again, as a service sets them to be safe.
 const PAGE: [(&str, &str); 14] = [
@@ -160,21 +159,6 @@ async fn the_first_answer_is_the_response_itself_with_all_that_its_service_put_i
 }
 
 #[tokio::test]
-async fn a_replayed_failure_is_told_from_a_first_one() {
-    let relay = Relay::open_with(|layer| scoped(layer).keep(|_| Keep::Record)).await;
-    for replayed in [None, Some("true"), Some("true")] {
-        let answer = relay.post("refuses", "a").send().await.expect("an answer");
-        assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
-        let found = answer.headers().get("idempotent-replayed");
-        assert_eq!(
-            found.map(HeaderValue::as_bytes),
-            replayed.map(str::as_bytes)
-        );
-    }
-    assert_eq!(relay.runs(), 1);
-}
-
-#[tokio::test]
 async fn a_policy_further_out_edits_a_replayed_refusal_as_it_edited_the_first() {
     let refuse = async || {
         let operation = "the inner one".into();
@@ -194,33 +178,4 @@ async fn a_policy_further_out_edits_a_replayed_refusal_as_it_edited_the_first() 
         "{text}"
     );
     assert_eq!(send(relay.post("refuse", "a")).await, first);
-}
-
-#[tokio::test]
-async fn headers_over_the_limit_are_refused_and_their_effect_is_not_repeated() {
-    let relay = Relay::open().await;
-    let first = refusal(relay.post("bulky", "a")).await;
-    assert_eq!(first, (500, "response-not-storable".to_owned()));
-    let again = refusal(relay.post("bulky", "a")).await;
-    assert_eq!(again, (409, "outcome-unknown".to_owned()));
-    assert_eq!(relay.runs(), 1);
-}
-
-#[tokio::test]
-async fn the_service_is_not_asked_for_what_no_record_can_keep() {
-    let relay = Relay::open().await;
-    for (path, plain) in [("compresses", "plain"), ("switches", "not switched")] {
-        for _ in 0..2 {
-            let request = relay
-                .request(Method::POST, path)
-                .header("idempotency-key", path);
-            let request = request
-                .header("accept-encoding", "gzip")
-                .header("connection", "upgrade")
-                .header("upgrade", "h2c");
-            let answer = send(request).await;
-            assert_eq!((answer.0, &answer.2[..]), (200, plain.as_bytes()));
-        }
-    }
-    assert_eq!(relay.runs(), 2);
 }

@@ -1,15 +1,7 @@
 //! What becomes of a response, by its status and by what the operation says of a lapse.
 
-use std::future::{Ready, poll_fn, ready};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll};
-
-use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
-use idem_axum::{IdempotencyLayer, Keep, MaybeBuffered};
-use tower_layer::Layer as _;
-use tower_service::Service;
+use http::{HeaderValue, StatusCode};
+use idem_tower::Keep;
 
 use crate::relay::{OPERATION, REPEATABLE, Relay, refusal, scoped, send};
 
@@ -90,41 +82,17 @@ async fn a_connection_that_was_upgraded_is_not_served_again() {
     assert_eq!(relay.runs(), 1);
 }
 
-/// A service that breaks off, once it has done its work.
-#[derive(Debug, Clone, Default)]
-struct Broken(Arc<AtomicU32>);
-
-impl Service<Request<MaybeBuffered<Body>>> for Broken {
-    type Response = Response<Body>;
-    type Error = &'static str;
-    type Future = Ready<Result<Response<Body>, &'static str>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Request<MaybeBuffered<Body>>) -> Self::Future {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        ready(Err("broken off"))
-    }
-}
-
 #[tokio::test]
-async fn an_error_in_place_of_a_response_leaves_it_open_too() {
-    for (operation, again, runs) in [(OPERATION, Ok(409), 1), (REPEATABLE, Err("broken off"), 2)] {
-        let relay = Relay::open().await;
-        let broken = Broken::default();
-        let layer = IdempotencyLayer::new(relay.pool.clone(), operation).global();
-        let mut service = layer.layer(broken.clone());
-        for expected in [Err("broken off"), again] {
-            poll_fn(|context| service.poll_ready(context))
-                .await
-                .expect("ready");
-            let request = Request::post("/").header("idempotency-key", "a");
-            let answer = service.call(request.body(Body::empty()).expect("a request"));
-            let status = answer.await.map(|answer| answer.status().as_u16());
-            assert_eq!(status, expected);
-        }
-        assert_eq!(broken.0.load(Ordering::SeqCst), runs);
+async fn a_replayed_failure_is_told_from_a_first_one() {
+    let relay = Relay::open_with(|layer| scoped(layer).keep(|_| Keep::Record)).await;
+    for replayed in [None, Some("true"), Some("true")] {
+        let answer = relay.post("refuses", "a").send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        let found = answer.headers().get("idempotent-replayed");
+        assert_eq!(
+            found.map(HeaderValue::as_bytes),
+            replayed.map(str::as_bytes)
+        );
     }
+    assert_eq!(relay.runs(), 1);
 }

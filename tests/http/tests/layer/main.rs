@@ -12,4 +12,7 @@ mod replays;
 mod requests;
 mod routes;
 mod runs;
+mod services;
+mod trailers;
+mod unrecorded;
 mod uploads;

@@ -1,4 +1,4 @@
-//! Which requests are refused.
+//! Which requests are refused, and how.
 
 use std::convert::Infallible;
 
@@ -7,8 +7,9 @@ use axum::body::Bytes;
 use axum::http::Method;
 use axum::routing::post;
 use futures_util::stream;
-use idem_axum::HttpPolicy;
+use idem_axum::{HttpPolicy, InFlightAnswer};
 use idem_runtime::IdempotencyKey;
+use idem_tests::gate::{Gate, GatePoint};
 use reqwest::Body;
 use tower_http::limit::RequestBodyLimitLayer;
 
@@ -73,4 +74,24 @@ async fn a_handler_without_the_layer_does_not_take_it_for_none_either() {
     assert_eq!(refusal(unread).await, (400, "key-missing".to_owned()));
     assert_eq!(send(bare()).await.2, "false");
     assert_eq!(send(relay.post("orders", "\"a\"")).await.2, "true");
+}
+
+#[tokio::test]
+async fn a_duplicate_of_a_running_request_is_accepted_where_a_policy_says_so() {
+    let policy = HttpPolicy::new().in_flight(InFlightAnswer::status_at("/operations"));
+    let relay = Relay::open_routes(OPERATION, |layer, route| {
+        let routes = Router::new().route("/{how}", route);
+        routes.layer(scoped(layer)).layer(policy)
+    })
+    .await;
+    let gate = Gate::at("accepted", GatePoint::AfterWrite);
+    let first = tokio::spawn(relay.post("order", "accepted").send());
+    gate.entered().await;
+    let duplicate = relay.post("order", "accepted").send().await;
+    let duplicate = duplicate.expect("an answer");
+    assert_eq!(duplicate.status(), 202);
+    assert_eq!(duplicate.headers()["location"], "/operations?key=accepted");
+    gate.open();
+    let first = first.await.expect("no panic").expect("an answer");
+    assert_eq!(first.status(), 201);
 }

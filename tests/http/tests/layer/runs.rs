@@ -1,19 +1,9 @@
 //! When the service behind the layer runs.
 
-use std::convert::Infallible;
-use std::task::{Context, Poll};
-
-use axum::body::Body;
-use axum::http::{Request, Response};
-use idem_axum::{IdempotencyLayer, MaybeBuffered};
-use idem_runtime::schema;
 use idem_tests::gate::{Gate, GatePoint};
 use idem_tests::patience::in_time;
-use idem_tests::sqlite::{Journal, Sqlite};
-use tower_layer::Layer as _;
-use tower_service::Service;
 
-use crate::relay::{OPERATION, Relay, refusal, send};
+use crate::relay::{Relay, refusal, send};
 
 #[tokio::test]
 async fn a_duplicate_of_a_running_request_is_told_when_to_come_back() {
@@ -68,57 +58,4 @@ async fn without_its_store_the_service_does_not_run() {
         (503, "unavailable".to_owned())
     );
     assert_eq!(relay.runs(), 0);
-}
-
-/// A service that may be called only by whoever asked it, and not its clone, whether it is ready.
-#[derive(Debug, Default)]
-struct Careful {
-    ready: bool,
-}
-
-impl Clone for Careful {
-    fn clone(&self) -> Self {
-        Self { ready: false }
-    }
-}
-
-impl Service<Request<MaybeBuffered<Body>>> for Careful {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = std::future::Ready<Result<Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.ready = true;
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Request<MaybeBuffered<Body>>) -> Self::Future {
-        assert!(
-            std::mem::take(&mut self.ready),
-            "called without being asked"
-        );
-        std::future::ready(Ok(Response::new(Body::from("served"))))
-    }
-}
-
-#[tokio::test]
-async fn the_service_that_is_called_is_the_one_that_said_it_was_ready() {
-    let database = Sqlite::fresh(Journal::Wal);
-    let pool = database.pool(2);
-    let mut conn = pool.acquire().await.expect("a connection");
-    schema::create_if_missing(&mut *conn)
-        .await
-        .expect("a table");
-    drop(conn);
-    let mut service = IdempotencyLayer::new(pool, OPERATION)
-        .global()
-        .layer(Careful::default());
-    for key in ["a", "b", "b"] {
-        std::future::poll_fn(|context| service.poll_ready(context))
-            .await
-            .expect("ready");
-        let request = Request::post("/").header("idempotency-key", key);
-        let answer = service.call(request.body(Body::empty()).expect("a request"));
-        assert_eq!(answer.await.expect("served").status(), 200);
-    }
 }

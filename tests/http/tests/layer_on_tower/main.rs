@@ -4,6 +4,10 @@
 mod bodies;
 #[path = "../layer/compared.rs"]
 mod compared;
+#[path = "../layer/keeps.rs"]
+mod keeps;
+#[path = "../layer/lengths.rs"]
+mod lengths;
 #[path = "../layer/limit.rs"]
 mod limit;
 mod relay;
@@ -11,5 +15,11 @@ mod relay;
 mod released;
 #[path = "../layer/replays.rs"]
 mod replays;
+#[path = "../layer/runs.rs"]
+mod runs;
+#[path = "../layer/trailers.rs"]
+mod trailers;
+#[path = "../layer/unrecorded.rs"]
+mod unrecorded;
 #[path = "../layer/uploads.rs"]
 mod uploads;
