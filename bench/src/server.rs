@@ -53,13 +53,18 @@ impl Way<'_> {
 }
 
 impl Server {
+    /// Starts the server with room for 1 GB of pages, which is more than the tables of most blocks.
+    pub(crate) fn start() -> Result<Self, Fault> {
+        Self::caching("1GB")
+    }
+
     /// Starts the server without automatic checkpoints, since one would slow one case and not
     /// another.
-    pub(crate) fn start() -> Result<Self, Fault> {
+    pub(crate) fn caching(shared_buffers: &str) -> Result<Self, Fault> {
         let options = Options::new()
             .durable()
             .set("max_connections", "400")
-            .set("shared_buffers", "1GB")
+            .set("shared_buffers", shared_buffers)
             .set("max_wal_size", "16GB")
             .set("checkpoint_timeout", "1h")
             .set("wal_level", "minimal")
