@@ -36,7 +36,17 @@ const ORDERS: [(&str, &[&str]); 6] = [
     (
         "actix",
         &[
-            "convert", "cors", "response", "key", "policy", "replay", "status", "lib",
+            "convert",
+            "cors",
+            "response",
+            "key",
+            "policy",
+            "replay",
+            "status",
+            "sent_body",
+            "handoff",
+            "idempotency",
+            "lib",
         ],
     ),
     ("axum", &["nested", "layer", "testing", "lib"]),

@@ -160,7 +160,7 @@ async fn listen(
         .response()
         .extensions()
         .get::<Reported>()
-        .map(|told| told.0);
+        .map(|reported| reported.0);
     let reported = HeaderValue::from_static(reported.unwrap_or("nothing"));
     let name = HeaderName::from_static("x-told");
     response.headers_mut().insert(name, reported);
@@ -177,9 +177,9 @@ async fn the_first_answer_is_the_response_itself_with_all_that_its_service_put_i
         }
     })
     .await;
-    for told in ["by the handler", "nothing"] {
+    for reported in ["by the handler", "nothing"] {
         let answer = relay.post("tell", "a").send().await.expect("an answer");
-        assert_eq!(answer.headers()["x-told"], told);
+        assert_eq!(answer.headers()["x-told"], reported);
         assert_eq!(answer.text().await.expect("a body"), "told");
     }
 }
