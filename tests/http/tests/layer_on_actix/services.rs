@@ -173,6 +173,26 @@ async fn a_response_that_is_not_recorded_is_passed_on_as_it_comes() {
 }
 
 #[tokio::test]
+async fn a_body_whose_stream_panics_is_not_taken_for_a_whole_one() {
+    let relay = Relay::open_routes(OPERATION, |layer, _| {
+        let layer = Idempotency::new(scoped(layer));
+        move |config: &mut web::ServiceConfig| {
+            let breaks = async || {
+                let first = stream::iter([Ok::<_, Infallible>(Bytes::from("one"))]);
+                let second = stream::once(async { panic!("the stream panics") });
+                HttpResponse::Ok().streaming(first.chain(second))
+            };
+            config.service(web::resource("/breaks").to(breaks).wrap(layer.clone()));
+        }
+    })
+    .await;
+    let first = refusal(relay.post("breaks", "a")).await;
+    assert_eq!(first, (500, "response-not-storable".to_owned()));
+    let again = refusal(relay.post("breaks", "a")).await;
+    assert_eq!(again, (409, "outcome-unknown".to_owned()));
+}
+
+#[tokio::test]
 async fn a_body_that_nobody_waits_for_any_more_is_dropped() {
     let left = Arc::new(Notify::new());
     let leaves = Arc::clone(&left);
