@@ -71,9 +71,12 @@ pub(crate) async fn a_deadline_that_passes_does_not_stop_the_run_and_a_retry_get
     let key = fresh_key();
     let gate = Gate::at(key.as_str(), GatePoint::AfterWrite);
     let mut call = parcel(key.as_str());
-    // Long enough to reach the method on an idle machine. Where it is not, the retry runs it.
-    call.set_timeout(Duration::from_millis(500));
-    let status = relay.client().charge(call).await.expect_err("too late");
+    // Long enough to reach the method, which does not end before it has passed.
+    call.set_timeout(Duration::from_secs(5));
+    let mut client = relay.client();
+    let called = tokio::spawn(async move { client.charge(call).await });
+    gate.entered().await;
+    let status = called.await.expect("no panic").expect_err("too late");
     let ended = [Code::Cancelled, Code::DeadlineExceeded];
     assert!(ended.contains(&status.code()), "{status:?}");
     drop(gate);

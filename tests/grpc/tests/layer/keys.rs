@@ -1,12 +1,13 @@
 //! Keys and scopes: the rules are those of a handler.
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use idem_tonic::layer::IdempotencyLayer;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Request};
 
 use crate::refusals::{Refused, is_replay, refused, why};
 use crate::relay::{CHARGE, Relay, Store, parcel, unkeyed};
+use crate::wire;
 
 const KEY: &str = "idempotency-key";
 
@@ -108,6 +109,29 @@ pub(crate) async fn a_method_that_is_not_covered_is_called_each_time<D: Store>()
         assert_eq!(is_replay(charged.metadata()), replayed);
     }
     assert_eq!((relay.runs(), relay.records().await), (5, 1));
+}
+
+/// gRPC has only POST, and tonic's servers call the method for any other too.
+pub(crate) async fn the_http_method_leads_past_no_key<D: Store>() {
+    let relay = Relay::<D>::open().await;
+    let put = || {
+        let mut call = wire::call("whole", "a", b"tea");
+        *call.method_mut() = Method::PUT;
+        call
+    };
+    let first = relay.send(put()).await;
+    let again = relay.send(put()).await;
+    assert!(!first.head.contains_key("idempotent-replayed"));
+    assert_eq!(again.head["idempotent-replayed"], "true");
+    assert_eq!(again.data, first.data);
+    let mut unkeyed = put();
+    unkeyed.headers_mut().remove(KEY);
+    let refusal = relay.send(unkeyed).await.status();
+    assert_eq!(
+        why(&refusal),
+        (Code::InvalidArgument, "KEY_MISSING".to_owned())
+    );
+    assert_eq!(relay.records().await, 1);
 }
 
 /// "Trailers-Only" in *gRPC over HTTP2*.

@@ -63,6 +63,7 @@ on_both! {
         where_a_key_is_optional_a_call_without_one_passes,
         two_tenants_with_one_key_have_two_effects_and_nobody_is_refused,
         a_method_that_is_not_covered_is_called_each_time,
+        the_http_method_leads_past_no_key,
         a_refusal_is_a_head_of_trailers_alone,
         the_owner_of_the_service_changes_its_refusals,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Response, Uri, request, response};
+use http::{Response, Uri, request, response};
 use idem_runtime::http::Problem;
 use idem_runtime::policy::OnLapse;
 use idem_runtime::{Error, IdempotencyKey};
@@ -57,11 +57,10 @@ impl Protocol for Grpc {
     const CODING: HeaderName = HeaderName::from_static("grpc-encoding");
     const OF_THE_BODY: &'static [HeaderName] = &[];
 
-    /// Every call is a `POST`.
+    /// Looks at the path alone, as tonic's servers do: they call the method for a `PUT` too.
     fn protects(options: &GrpcOptions, request: &request::Parts) -> bool {
         let methods = options.methods.as_ref();
-        request.method == Method::POST
-            && methods.is_none_or(|methods| methods.contains(request.uri.path()))
+        methods.is_none_or(|methods| methods.contains(request.uri.path()))
     }
 
     fn key(request: &request::Parts, is_required: bool) -> Result<Option<IdempotencyKey>, Error> {
@@ -78,7 +77,7 @@ impl Protocol for Grpc {
         &request.uri
     }
 
-    /// A compressed response.
+    /// Removes what asks for a compressed response.
     fn ask_for_what_can_be_recorded(request: &mut HeaderMap) {
         request.remove(GRPC_ACCEPT_ENCODING);
     }

@@ -60,7 +60,7 @@ impl<U: WholeUri> Protocol for U {
         U::whole_uri(request)
     }
 
-    /// Upgrades and encodings.
+    /// Removes what asks for an upgrade, and asks for no encoding.
     fn ask_for_what_can_be_recorded(request: &mut HeaderMap) {
         request.remove(UPGRADE);
         request.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
