@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use actix_web::body::MessageBody;
+use actix_web::body::{MessageBody, SizedStream};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, HttpResponse, web};
@@ -169,6 +169,32 @@ async fn a_response_that_is_not_recorded_is_passed_on_as_it_comes() {
         assert_eq!(answer.chunk().await.expect("a piece").expect("one"), "one");
         more.notify_one();
         assert_eq!(answer.text().await.expect("the rest"), "two");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_as_long_as_it_says_is_not_taken_for_a_whole_one() {
+    let relay = Relay::open_routes(OPERATION, |layer, _| {
+        let layer = Idempotency::new(scoped(layer));
+        move |config: &mut web::ServiceConfig| {
+            let ends = async |length: web::Path<u64>| {
+                let whole = stream::iter([Ok::<_, Infallible>(Bytes::from("three"))]);
+                HttpResponse::Ok().body(SizedStream::new(*length, whole))
+            };
+            let route = web::resource("/says/{length}").to(ends);
+            config.service(route.wrap(layer.clone()));
+        }
+    })
+    .await;
+    for length in [4, 6] {
+        let (path, key) = (format!("says/{length}"), length.to_string());
+        let first = refusal(relay.post(&path, &key)).await;
+        assert_eq!(first, (500, "response-not-storable".to_owned()), "{length}");
+        let again = refusal(relay.post(&path, &key)).await;
+        assert_eq!(again, (409, "outcome-unknown".to_owned()), "{length}");
+    }
+    for _ in 0..2 {
+        assert_eq!(send(relay.post("says/5", "5")).await.2, "three");
     }
 }
 

@@ -132,7 +132,9 @@ where
         .filter(|_| has_body);
     let declared = declared
         .and_then(|value| value.to_str().ok())
-        .and_then(|text| text.parse::<u64>().ok());
+        .and_then(|text| text.parse::<u64>().ok())
+        // A server writes the header of it later.
+        .or_else(|| body.size_hint().exact().filter(|_| has_body));
     if declared.unwrap_or(0).max(body.size_hint().lower()) > limits.length as u64 {
         return Err(Unstorable::TooLong);
     }
