@@ -92,7 +92,7 @@ pub(crate) fn response(plain: http::Response<Buffered>) -> HttpResponse {
     response_of(parts, BoxBody::new(body.data().clone()))
 }
 
-/// Returns the same of a head and actix's body.
+/// Returns actix's response of a head and actix's body, with the problem by which a policy knows a refusal.
 pub(crate) fn response_of(mut head: http::response::Parts, body: BoxBody) -> HttpResponse {
     let mut response = HttpResponse::with_body(StatusCode::OK, body);
     set_head(&mut response, head.status.as_u16(), &head.headers);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 
-use actix_web::body::MessageBody;
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, Service, ServiceRequest, ServiceResponse};
 use actix_web::{Error, HttpRequest, HttpResponse, rt};
 use futures_util::FutureExt as _;
@@ -26,7 +26,7 @@ pub(crate) struct Handoff {
 
 type Panic = Box<dyn Any + Send>;
 
-/// An extension of the response that the service has given.
+/// Marks a response that is the service's, among its extensions: others are the layer's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfService;
 
@@ -43,7 +43,7 @@ impl fmt::Display for WorkerGone {
 impl std::error::Error for WorkerGone {}
 
 /// What stays on the worker.
-pub(crate) enum Kept {
+pub(crate) enum OnWorker {
     /// The service was not called.
     Request(HttpRequest),
     /// The head of the service's response.
@@ -56,33 +56,33 @@ pub(crate) enum Kept {
 pub(crate) fn prepare<S, B>(
     service: Rc<S>,
     request: HttpRequest,
-) -> (Handoff, oneshot::Receiver<Kept>)
+) -> (Handoff, oneshot::Receiver<OnWorker>)
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     B: MessageBody + 'static,
 {
     let (begin, request_to_serve) = oneshot::channel();
     let (answered, answer) = oneshot::channel();
-    let (keep, kept) = oneshot::channel();
+    let (stays, on_worker) = oneshot::channel();
     let waiting = async move {
         // The receivers may be gone: with their client, or with their worker.
         match request_to_serve.await {
             Ok((plain, span)) => {
-                let served = serve(&*service, request, plain, keep, answered);
+                let served = serve(&*service, request, plain, stays, answered);
                 served.instrument(span).await;
             }
-            Err(_) => drop(keep.send(Kept::Request(request))),
+            Err(_) => drop(stays.send(OnWorker::Request(request))),
         }
     };
     rt::spawn(waiting);
-    (Handoff { begin, answer }, kept)
+    (Handoff { begin, answer }, on_worker)
 }
 
 async fn serve<S, B>(
     service: &S,
     request: HttpRequest,
     plain: http::Request<Buffered>,
-    keep: oneshot::Sender<Kept>,
+    stays: oneshot::Sender<OnWorker>,
     mut answered: oneshot::Sender<Result<http::Response<SentBody>, Panic>>,
 ) where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
@@ -90,25 +90,19 @@ async fn serve<S, B>(
 {
     let (parts, body) = plain.into_parts();
     let mut request = ServiceRequest::from_parts(request, Payload::from(body.data().clone()));
-    // The layer has edited them.
-    convert::set_headers(request.headers_mut(), &parts.headers);
-    let call = AssertUnwindSafe(async { service.call(request).await }).catch_unwind();
+    let call = AssertUnwindSafe(async move {
+        // The layer has edited them.
+        convert::set_headers(request.headers_mut(), &parts.headers);
+        answer_of(service.call(request).await)
+    })
+    .catch_unwind();
     // As a future of tower is dropped: whoever waits has given the run up.
     let served = match select(pin!(call), pin!(answered.closed())).await {
         Either::Left((served, _)) => served,
         Either::Right(_) => return,
     };
-    let (kept, plain, body) = match served {
-        Ok(Ok(response)) => {
-            let (request, response) = response.into_parts();
-            let (head, body) = response.into_parts();
-            let plain = convert::plain_head(&head);
-            (Kept::Response(request, head), plain, body.boxed())
-        }
-        Ok(Err(error)) => {
-            let (head, body) = error.error_response().into_parts();
-            (Kept::Error(error), convert::plain_head(&head), body)
-        }
+    let (on_worker, plain, body) = match served {
+        Ok(answer) => answer,
         Err(panic) => {
             let _ = answered.send(Err(panic));
             return;
@@ -117,10 +111,29 @@ async fn serve<S, B>(
     let (body, sender) = sent_body::channel(body);
     let mut response = plain.map(|()| body);
     response.extensions_mut().insert(OfService);
-    // The order counts: whoever has the answer finds what was kept.
-    let _ = keep.send(kept);
+    // The order counts: whoever has the answer finds what has stayed.
+    let _ = stays.send(on_worker);
     if answered.send(Ok(response)).is_ok() {
         sender.send().await;
+    }
+}
+
+/// Splits an answer into what stays on the worker, and the head and the body that leave it. The response of an error is made here
+/// once: an error may have no other.
+fn answer_of<B: MessageBody + 'static>(
+    answer: Result<ServiceResponse<B>, Error>,
+) -> (OnWorker, http::Response<()>, BoxBody) {
+    match answer {
+        Ok(response) => {
+            let (request, response) = response.into_parts();
+            let (head, body) = response.into_parts();
+            let plain = convert::plain_head(&head);
+            (OnWorker::Response(request, head), plain, body.boxed())
+        }
+        Err(error) => {
+            let (head, body) = error.error_response().into_parts();
+            (OnWorker::Error(error), convert::plain_head(&head), body)
+        }
     }
 }
 

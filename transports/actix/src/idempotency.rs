@@ -16,7 +16,7 @@ use idem_tower::{IdempotencyLayer, MaybeBuffered};
 use tokio::sync::oneshot::error::RecvError;
 
 use crate::convert::{self, RequestBody, copy_extension};
-use crate::handoff::{self, Kept, OfService, WorkerGone};
+use crate::handoff::{self, OfService, OnWorker, WorkerGone};
 use crate::sent_body::SentBody;
 
 /// A middleware that replays whole responses of what is inside it, for services without a transaction: calls to another
@@ -51,10 +51,15 @@ use crate::sent_body::SentBody;
 /// # What runs, and where
 ///
 /// The service inside runs in a task of its own on the request's worker: a client that disconnects does not stop it, and a panic
-/// ends it as a lapse of its lease would. The end of the worker does: before the server is stopped, wait for
-/// [`idem_runtime::lease::drain`].
+/// before its response ends it as a lapse of its lease would. The end of the worker stops it. Before the server is stopped, refuse new
+/// runs with [`idem_runtime::lease::set_max_concurrent`]`(0)`, and wait for those that run with [`idem_runtime::lease::drain`], under
+/// a time-out.
 ///
-/// A middleware inside that fails with an `Err` is judged by the status of its error's response, and the `Err` is passed on.
+/// A middleware inside that fails with an `Err` is judged by the status of its error's response. The middlewares outside get an
+/// [`InternalError`] with that error and that response, also where the response is recorded; its replay is a response.
+///
+/// A middleware outside must keep no clone of the [`HttpRequest`](actix_web::HttpRequest): actix lets nobody edit a request that was
+/// cloned, and the middleware panics before it claims the key.
 ///
 /// Requests that need no key pass to the service as they are. Of all others the body is read first, and the whole of it is what
 /// the service gets. The middleware compares the request's URI, of which actix cuts nothing, in a scope or a resource.
@@ -171,7 +176,7 @@ where
         self.service.poll_ready(context)
     }
 
-    fn call(&self, request: ServiceRequest) -> Self::Future {
+    fn call(&self, mut request: ServiceRequest) -> Self::Future {
         let refused = |request: ServiceRequest, refusal: HttpResponse| {
             let response = request.into_response(refusal.map_into_right_body());
             Box::pin(ready(Ok(response)))
@@ -187,16 +192,18 @@ where
             }
             Err(refusal) => return refused(request, convert::response(*refusal)),
         };
+        // Panics if the request was cloned, as the same does in any service inside: nothing is claimed yet.
+        let _ = request.headers_mut();
         let (request, payload) = request.into_parts();
         let body = RequestBody::of(payload, &parts.headers);
-        let (handoff, kept) = handoff::prepare(Rc::clone(&self.service), request);
+        let (handoff, on_worker) = handoff::prepare(Rc::clone(&self.service), request);
         let layer = self.rules.layer.clone();
         Box::pin(async move {
             let plain = http::Request::from_parts(parts, body);
             let answer = layer
                 .answer(key, plain, |request| handoff.call(request))
                 .await;
-            answered(answer, kept.await)
+            answered(answer, on_worker.await)
         })
     }
 }
@@ -204,28 +211,27 @@ where
 /// Joins the layer's answer with what has stayed on the worker.
 fn answered<B: MessageBody>(
     answer: Result<http::Response<MaybeBuffered<SentBody>>, WorkerGone>,
-    kept: Result<Kept, RecvError>,
+    on_worker: Result<OnWorker, RecvError>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let answer = answer.map_err(ErrorInternalServerError)?;
     let is_of_service = answer.extensions().get::<OfService>().is_some();
     let (parts, body) = answer.into_parts();
-    let (body, is_recorded) = match body {
-        MaybeBuffered::Passed { body } => (BoxBody::new(body), false),
-        MaybeBuffered::Buffered { body } => (BoxBody::new(body.data().clone()), true),
+    let body = match body {
+        MaybeBuffered::Passed { body } => BoxBody::new(body),
+        MaybeBuffered::Buffered { body } => BoxBody::new(body.data().clone()),
     };
     let made = |body| convert::response_of(parts, body);
-    match kept {
-        Ok(Kept::Response(request, head)) if is_of_service => {
+    match on_worker {
+        Ok(OnWorker::Response(request, head)) if is_of_service => {
             let response = head.set_body(EitherBody::right(body));
             Ok(ServiceResponse::new(request, response))
         }
-        Ok(Kept::Request(request) | Kept::Response(request, _)) => {
+        Ok(OnWorker::Request(request) | OnWorker::Response(request, _)) => {
             let response = made(body).map_into_right_body();
             Ok(ServiceResponse::new(request, response))
         }
-        // The service's own error, unless it is recorded: then this is the very response that a replay gets.
-        Ok(Kept::Error(error)) if is_of_service && !is_recorded => Err(error),
-        Ok(Kept::Error(error)) => Err(InternalError::from_response(error, made(body)).into()),
+        // With the response that was judged: an error may give it once only.
+        Ok(OnWorker::Error(error)) => Err(InternalError::from_response(error, made(body)).into()),
         Err(_) => Err(InternalError::from_response(WorkerGone, made(body)).into()),
     }
 }

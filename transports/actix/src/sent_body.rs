@@ -82,7 +82,7 @@ impl SentBody {
     }
 }
 
-/// For the layer.
+/// The layer reads it.
 impl Body for SentBody {
     type Data = Bytes;
     type Error = io::Error;
@@ -100,7 +100,7 @@ impl Body for SentBody {
     }
 }
 
-/// For actix, if the response is not recorded.
+/// Actix sends it, if the response is not recorded.
 impl MessageBody for SentBody {
     type Error = io::Error;
 

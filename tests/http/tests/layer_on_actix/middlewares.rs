@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use actix_web::body::MessageBody;
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
@@ -77,6 +77,27 @@ async fn a_failure_of_a_middleware_that_is_recorded_is_the_response_that_a_repla
     assert_eq!((first.0, &first.2[..]), (403, &b"failure 1"[..]));
     assert_eq!(send(relay.post("403", "a")).await, first);
     assert_eq!(relay.runs(), 1);
+}
+
+#[tokio::test]
+async fn an_error_that_has_its_response_once_is_answered_with_it() {
+    let relay = Relay::open_routes(OPERATION, |layer, _| {
+        let layer = Idempotency::new(scoped(layer));
+        move |config: &mut web::ServiceConfig| {
+            let refuse = from_fn(async |_: ServiceRequest, _: Next<BoxBody>| {
+                let response = HttpResponse::Unauthorized().body("sign in");
+                let error = InternalError::from_response("nobody", response);
+                Err::<ServiceResponse, _>(Error::from(error))
+            });
+            let route = web::resource("/inside").to(async || "served");
+            config.service(route.wrap(refuse).wrap(layer.clone()));
+        }
+    })
+    .await;
+    for _ in 0..2 {
+        let answer = send(relay.post("inside", "a")).await;
+        assert_eq!((answer.0, &answer.2[..]), (401, &b"sign in"[..]));
+    }
 }
 
 /// Whose request it is, by an authentication that has a type of its own.
