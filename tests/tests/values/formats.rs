@@ -121,6 +121,10 @@ fn no_error_shows_what_its_fields_hold() {
             reason: "it does not decode from its own JSON",
             message,
         },
+        Error::InFlight {
+            retry_after: Duration::from_secs(1),
+            key: Some(KEY.into()),
+        },
         Error::Schema(SchemaFault::TableMissing {
             table: "idem_record".to_owned(),
         }),

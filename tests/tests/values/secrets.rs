@@ -3,6 +3,7 @@
 use std::error::Error as _;
 use std::fmt::Debug;
 
+use idem_runtime::http::Problem;
 use idem_runtime::{Error, IdempotencyKey, Scope};
 
 pub(crate) const KEY: &str = "key-of-ada";
@@ -43,6 +44,7 @@ pub(crate) fn expect_none_shown_by(value: &dyn Debug) {
 pub(crate) fn expect_none_told_by(error: &Error) {
     expect_none_shown_by(error);
     expect_none_in(&error.to_string());
+    expect_none_shown_by(&Problem::of(error));
     let mut source = error.source();
     while let Some(error) = source {
         expect_none_shown_by(&error);

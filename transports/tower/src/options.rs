@@ -46,7 +46,8 @@ pub enum InFlightAnswer {
     ///
     /// Only a request whose own key is in flight is accepted: it is being processed (RFC 9110, section 15.3.3), and the URL is
     /// that of its key. A handler that calls another one may fail because the key of that call is in flight, a
-    /// [child key](IdempotencyKey::child) for example. Nobody processes its request then: it gets the 409.
+    /// [child key](IdempotencyKey::child) for example. Nobody processes its request then: it gets the 409. Give such calls child keys: one with the same key in
+    /// another namespace looks like the request's own.
     Accepted(StatusUrl),
 }
 

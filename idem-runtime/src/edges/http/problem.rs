@@ -1,6 +1,7 @@
 //! Problem details (RFC 9457) of refusals.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,17 @@ pub struct Problem {
     places: Vec<String>,
     /// The key in flight.
     #[serde(skip)]
-    in_flight: Option<Box<str>>,
+    in_flight: Option<KeyText>,
+}
+
+/// The text of a key, which is not shown: it may be a secret of its client.
+#[derive(Clone, PartialEq, Eq)]
+struct KeyText(Box<str>);
+
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
 }
 
 impl Problem {
@@ -112,7 +123,7 @@ impl Problem {
             _ => Vec::new(),
         };
         let in_flight = match error {
-            Error::InFlight { key, .. } => key.clone(),
+            Error::InFlight { key, .. } => key.clone().map(KeyText),
             _ => None,
         };
         Self {
@@ -200,8 +211,12 @@ impl Problem {
     /// assert!(refusal.is_in_flight(&key) && !refusal.is_in_flight(&key.child("charge")?));
     /// # Ok::<_, Error>(())
     /// ```
+    ///
+    /// The texts of the keys are compared, and not their namespaces: of a call inside a handler that has the key of its caller, in
+    /// another namespace, this holds too.
     pub fn is_in_flight(&self, key: &IdempotencyKey) -> bool {
-        self.in_flight.as_deref() == Some(key.as_str())
+        let in_flight = self.in_flight.as_ref();
+        in_flight.is_some_and(|in_flight| *in_flight.0 == *key.as_str())
     }
 
     /// Returns the response's body, in JSON.
