@@ -76,14 +76,15 @@ pub(super) async fn leading(
     let moment = (row::timestamp(&last(lead)?, "now")?, has_holds);
     let statements = sql::purge::purge_alone(table, purgeable, limit, moment);
     let deleted = match run(conn, table, statements, moment).await {
-        Ok(deleted) => Some(deleted),
+        Ok(deleted) => Ok(Some(deleted)),
         // Another node's batch was first.
-        Err(Error::TransactionLost(_)) => None,
-        Err(error) => return Err(error),
+        Err(Error::TransactionLost(_)) => Ok(None),
+        Err(error) => Err(error),
     };
-    rows(conn, sql::purge::give_up_lead(table))
-        .await
-        .map_err(error::map_error)?;
+    // After a failure too: the session is closed then, and keeps the lead until its server has noticed.
+    let given_up = rows(conn, sql::purge::give_up_lead(table)).await;
+    let deleted = deleted?;
+    given_up.map_err(error::map_error)?;
     Ok(deleted)
 }
 

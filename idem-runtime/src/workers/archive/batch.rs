@@ -84,20 +84,21 @@ async fn leading<DB: OperateBackend>(
         let deleted = archive_and_delete(&mut *tx, batch, destination).await?;
         Ok(Some(deleted))
     };
-    match done.await {
-        Ok(deleted) => {
-            DB::commit(tx).await.map_err(certain)?;
-            if deleted.is_some() {
-                conn.give_up_lead(batch.table).await?;
-            }
-            Ok(deleted)
-        }
+    let done = match done.await {
+        Ok(deleted) => DB::commit(tx).await.map_err(certain).map(|()| deleted),
         Err(error) => {
             // If the ROLLBACK fails, the end of the session rolls back.
             let _ = DB::roll_back(tx).await;
             Err(error)
         }
+    };
+    if matches!(done, Ok(None)) {
+        return done;
     }
+    // After a failure too: the session is closed then, and keeps the lead until its server has noticed.
+    let given_up = conn.give_up_lead(batch.table).await;
+    let deleted = done?;
+    given_up.map(|()| deleted)
 }
 
 /// Hands over one batch and deletes it, in the transaction that is open. Returns the number of records.
