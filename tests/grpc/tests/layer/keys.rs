@@ -114,17 +114,17 @@ pub(crate) async fn a_method_that_is_not_covered_is_called_each_time<D: Store>()
 /// gRPC has only POST, and tonic's servers call the method for any other too.
 pub(crate) async fn the_http_method_leads_past_no_key<D: Store>() {
     let relay = Relay::<D>::open().await;
-    let put = || {
+    let by_put = || {
         let mut call = wire::call("whole", "a", b"tea");
         *call.method_mut() = Method::PUT;
         call
     };
-    let first = relay.send(put()).await;
-    let again = relay.send(put()).await;
+    let first = relay.send(by_put()).await;
+    let again = relay.send(by_put()).await;
     assert!(!first.head.contains_key("idempotent-replayed"));
     assert_eq!(again.head["idempotent-replayed"], "true");
     assert_eq!(again.data, first.data);
-    let mut unkeyed = put();
+    let mut unkeyed = by_put();
     unkeyed.headers_mut().remove(KEY);
     let refusal = relay.send(unkeyed).await.status();
     assert_eq!(
