@@ -91,12 +91,12 @@ fn framed(shown: &Shown<'_>, title: &str, place: &str, body: &Markup) -> Markup 
         &html! {
             a.skip href="#main" { "Skip to the content" }
             header.top {
-                a.brand href={ (shown.base) "/" } { "idem" }
+                a.brand href=(address(shown.base, "/")) { "idem" }
                 nav aria-label="Pages" {
                     ul {
                         @for (path, name) in places {
                             li {
-                                a href={ (shown.base) (path) } aria-current=[(*path == place).then_some("page")] { (name) }
+                                a href=(address(shown.base, path)) aria-current=[(*path == place).then_some("page")] { (name) }
                             }
                         }
                     }
@@ -114,6 +114,15 @@ fn framed(shown: &Shown<'_>, title: &str, place: &str, body: &Markup) -> Markup 
             }
         },
     )
+}
+
+/// Returns the address of a place. A router that is nested at `/idem` answers to that, and not to `/idem/`.
+fn address(base: &str, path: &str) -> String {
+    match (base, path) {
+        ("", _) => path.to_owned(),
+        (_, "/") => base.to_owned(),
+        _ => format!("{base}{path}"),
+    }
 }
 
 fn document(base: &str, title: &str, body: &Markup) -> Markup {

@@ -234,6 +234,12 @@ pub(crate) async fn a_nested_console_stays_below_its_path<S: Subject>() {
                 part.starts_with("/ops/idem") || part.starts_with('#') || part.starts_with('<');
             assert!(is_below, "{part}");
         }
+        let links = page.split("href=\"").skip(1);
+        let links = links.filter_map(|part| part.split('"').next());
+        for link in links.filter(|link| link.starts_with('/')) {
+            let link = link.replace("&amp;", "&");
+            assert_eq!(client.get(&link).await.status, 200, "{link}");
+        }
     }
     let fields = [("outcome", "never-happened"), ("reason", "r")];
     let done = client
