@@ -8,9 +8,10 @@ use std::rc::Rc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, Service, ServiceRequest, ServiceResponse};
-use actix_web::{Error, HttpRequest, HttpResponse, rt};
+use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse, rt};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
+use idem_runtime::Attempt;
 use idem_tower::Buffered;
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span};
@@ -93,6 +94,9 @@ async fn serve<S, B>(
     let call = AssertUnwindSafe(async move {
         // The layer has edited them.
         convert::set_headers(request.headers_mut(), &parts.headers);
+        if let Some(attempt) = parts.extensions.get::<Attempt>() {
+            request.extensions_mut().insert(attempt.clone());
+        }
         answer_of(service.call(request).await)
     })
     .catch_unwind();

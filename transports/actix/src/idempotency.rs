@@ -55,6 +55,9 @@ use crate::sent_body::SentBody;
 /// runs with [`idem_runtime::lease::set_max_concurrent`]`(0)`, and wait for those that run with [`idem_runtime::lease::drain`], under
 /// a time-out.
 ///
+/// Among the extensions of the request that it gets is the [`Attempt`](idem_runtime::Attempt), whose
+/// [`external_key`](idem_runtime::Attempt::external_key) it gives to its provider.
+///
 /// A middleware inside that fails with an `Err` is judged by the status of its error's response. The middlewares outside get an
 /// [`InternalError`] with that error and that response, also where the response is recorded; its replay is a response.
 ///

@@ -71,6 +71,7 @@ on_both! {
         many_retries_have_one_effect_and_get_the_first_answer,
         a_replay_is_head_message_and_trailers_byte_for_byte,
         metadata_that_hold_secrets_are_not_recorded,
+        a_method_gets_its_attempt_whose_key_it_gives_to_its_provider,
         whoever_may_not_see_a_recorded_answer_is_not_shown_it,
         a_stream_that_ends_is_replayed_as_a_whole,
         the_method_is_not_asked_to_compress,

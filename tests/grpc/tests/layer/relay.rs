@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use idem_runtime::policy::OnLapse;
 use idem_runtime::store::LeaseBackend;
-use idem_runtime::{LeasedOperation, Operation, Scope, schema};
+use idem_runtime::{Attempt, LeasedOperation, Operation, Scope, schema};
 use idem_tests::gate::{self, GatePoint};
 use idem_tests::postgres::Database;
 use idem_tests::sqlite::{Journal, Sqlite};
@@ -117,7 +117,8 @@ struct Carrier {
 impl Carrier {
     async fn run(&self, call: Request<Parcel>) -> Result<Response<Charged>, Status> {
         let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
-        let (metadata, _, parcel) = call.into_parts();
+        let (metadata, extensions, parcel) = call.into_parts();
+        let external_key = extensions.get::<Attempt>().map(Attempt::external_key);
         let key = text(&metadata, "idempotency-key");
         if let Some(key) = &key {
             gate::pass(key, GatePoint::AfterWrite).await;
@@ -131,6 +132,9 @@ impl Carrier {
         metadata.insert("x-receipt", run.into());
         let binary = MetadataValue::from_bytes(&[0, 255, 1]);
         metadata.insert_bin("x-receipt-bin", binary);
+        if let Some(key) = external_key {
+            metadata.insert("x-external-key", key.parse().expect("ASCII"));
+        }
         Ok(response)
     }
 }

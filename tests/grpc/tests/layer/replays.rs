@@ -42,6 +42,18 @@ pub(crate) async fn a_replay_is_head_message_and_trailers_byte_for_byte<D: Store
     assert_eq!(relay.runs(), 2);
 }
 
+pub(crate) async fn a_method_gets_its_attempt_whose_key_it_gives_to_its_provider<D: Store>() {
+    let relay = Relay::<D>::open().await;
+    let mut external = Vec::new();
+    for key in ["a", "a", "b"] {
+        let charged = relay.client().charge(parcel(key)).await.expect("charged");
+        let key = charged.metadata().get("x-external-key").expect("a key");
+        external.push(key.to_str().expect("ASCII").to_owned());
+    }
+    assert_eq!((external[0].len(), &external[0]), (36, &external[1]));
+    assert_ne!(external[0], external[2]);
+}
+
 pub(crate) async fn metadata_that_hold_secrets_are_not_recorded<D: Store>() {
     let relay = Relay::<D>::open_with(|layer| {
         layer

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode};
 use axum::routing::post;
+use axum::{Extension, Router};
 use idem_axum::{IdempotencyLayer, MaybeBuffered};
-use idem_runtime::schema;
+use idem_runtime::{Attempt, schema};
 use idem_tests::sqlite::{Journal, Sqlite};
 use reqwest::Client;
 use tower_http::timeout::{DeadlineBody, ResponseBodyTimeoutLayer};
@@ -61,6 +61,27 @@ async fn a_response_that_is_relayed_from_another_service_is_recorded() {
         assert_eq!(send(relay.post("relayed", "a")).await.2, "onetwo");
     }
     assert_eq!(upstream.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_service_gets_its_attempt_whose_key_it_gives_to_its_provider() {
+    let relay = Relay::open_routes(REPEATABLE, |layer, _| {
+        let charge = async |Extension(attempt): Extension<Attempt>| {
+            let status = if attempt.number() == 1 { 503 } else { 201 };
+            let status = StatusCode::from_u16(status).expect("a status");
+            (status, attempt.external_key())
+        };
+        Router::new()
+            .route("/charge", post(charge))
+            .route_layer(scoped(layer))
+    })
+    .await;
+    let first = send(relay.post("charge", "a")).await;
+    let second = send(relay.post("charge", "a")).await;
+    assert_eq!((first.0, second.0), (503, 201));
+    assert_eq!(first.2, second.2);
+    assert_eq!(first.2.len(), 36);
+    assert_ne!(send(relay.post("charge", "b")).await.2, first.2);
 }
 
 /// A service that breaks off, once it has done its work.

@@ -11,7 +11,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, HttpMessage as _, HttpResponse, web};
 use idem_actix::{HttpPolicy, Idempotency, Keep, Policy, ToHttpResponse as _};
-use idem_runtime::{LeasedOperation, Scope};
+use idem_runtime::{Attempt, LeasedOperation, Scope};
 use reqwest::Method;
 
 use crate::relay::{OPERATION, REPEATABLE, Relay, refusal, scoped, send};
@@ -161,6 +161,27 @@ async fn a_policy_further_out_edits_a_replayed_refusal_as_it_edited_the_first() 
         "{text}"
     );
     assert_eq!(send(relay.post("refuse", "a")).await, first);
+}
+
+#[tokio::test]
+async fn a_service_gets_its_attempt_whose_key_it_gives_to_its_provider() {
+    let relay = Relay::open_routes(REPEATABLE, |layer, _| {
+        let layer = Idempotency::new(scoped(layer));
+        move |config: &mut web::ServiceConfig| {
+            let charge = async |attempt: web::ReqData<Attempt>| match attempt.number() {
+                1 => HttpResponse::ServiceUnavailable().body(attempt.external_key()),
+                _ => HttpResponse::Created().body(attempt.external_key()),
+            };
+            config.service(web::resource("/charge").to(charge).wrap(layer.clone()));
+        }
+    })
+    .await;
+    let first = send(relay.post("charge", "a")).await;
+    let second = send(relay.post("charge", "a")).await;
+    assert_eq!((first.0, second.0), (503, 201));
+    assert_eq!(first.2, second.2);
+    assert_eq!(first.2.len(), 36);
+    assert_ne!(send(relay.post("charge", "b")).await.2, first.2);
 }
 
 /// What a handler tells the middlewares outside.

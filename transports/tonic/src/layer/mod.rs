@@ -14,7 +14,9 @@
 //! 4. The request is read to its end, up to a limit, and compared with the first one of the key.
 //! 5. The key is claimed. A duplicate gets the recorded answer, or a refusal with the status of
 //!    [`Refusal`](crate::Refusal): `UNAVAILABLE` while the first call runs, `FAILED_PRECONDITION` for another request.
-//! 6. The method runs in a separate task: a client that cancels the call, or whose deadline passes, does not stop it.
+//! 6. The method runs in a separate task: a client that cancels the call, or whose deadline passes, does not stop it. Among the
+//!    extensions of its request is the [`Attempt`](idem_runtime::Attempt), whose
+//!    [`external_key`](idem_runtime::Attempt::external_key) it gives to its provider.
 //! 7. Its answer is recorded, or returned with the key released or its outcome unknown, by its
 //!    [code](IdempotencyLayer::keep).
 //!

@@ -163,7 +163,7 @@ fn first_answer(mut first: oneshot::Receiver<Response<Buffered>>) -> Option<Resp
 async fn run<DB, P, F, R, E>(
     inner: impl FnOnce(Request<Buffered>) -> F,
     options: Arc<LayerOptions<DB, P>>,
-    request: Request<Buffered>,
+    mut request: Request<Buffered>,
     attempt: Attempt,
     answer: oneshot::Sender<Response<Buffered>>,
     _permit: Option<OwnedSemaphorePermit>,
@@ -176,6 +176,8 @@ where
 {
     let on_lapse = options.operation.lease_policy().on_lapse();
     let is_head = request.method() == Method::HEAD;
+    // The service gives its provider the attempt's key.
+    request.extensions_mut().insert(attempt.clone());
     let response = match inner(request).await {
         Ok(response) => response,
         Err(error) => {

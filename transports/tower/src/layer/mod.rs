@@ -15,7 +15,8 @@
 //! 3. The scope function returns the scope of the key. If it returns `None`, the request is refused.
 //! 4. The body is read, up to a limit, and the request is compared with the first one of the key.
 //! 5. The key is claimed. A duplicate gets the recorded response, 409 or 422.
-//! 6. The inner service runs in a separate task: a client that disconnects does not stop it.
+//! 6. The inner service runs in a separate task: a client that disconnects does not stop it. Among the extensions of its request is
+//!    the [`Attempt`](idem_runtime::Attempt), whose [`external_key`](idem_runtime::Attempt::external_key) it gives to its provider.
 //! 7. Its response is recorded, or returned with the key released or its outcome unknown, depending on
 //!    its status ([`keep`](IdempotencyLayer::keep)).
 //!
