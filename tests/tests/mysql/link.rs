@@ -1,7 +1,7 @@
 //! A link that fails at COMMIT: the outcome is found out, or reported as unknown.
 
 use idem_runtime::{Error, IdempotencyKey, Operation, Replayable};
-use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, insert, pay};
+use idem_tests::mysql::payments::{Paid, Pay, PayError, fail_to_pay, insert, pay, pay_patiently};
 use idem_tests::mysql::{Shop, fresh_key};
 use idem_tests::proxy::{Fate, Proxy};
 use idem_tests::silence::QuietLink;
@@ -134,7 +134,8 @@ async fn a_link_that_falls_silent_behind_a_body_is_no_fault_of_the_body() {
     assert!(matches!(refusal, Error::Unavailable(_)), "{refusal:?}");
     assert!(refusal.is_retryable());
     drop(quiet);
-    let paid = pay(&shop.pool, &key, &CMD).await;
+    // Until the server has noticed the end of the session, that holds the claim.
+    let paid = pay_patiently(&shop.pool, &key, &CMD).await;
     assert!(!paid.expect("the key is fresh").replayed());
     shop.assert_one_effect(&key).await;
 }
