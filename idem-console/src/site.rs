@@ -37,9 +37,9 @@ impl<DB: ConsoleDatabase> Site<DB> {
     /// Returns the path of a handler's page, if this program has the handler and the console shows it.
     pub(crate) fn handler_path(&self, namespace: &str, operation: &str) -> Option<String> {
         #[cfg(feature = "registry")]
-        let is_known = idem_runtime::registry::handlers().any(|handler| {
-            handler.namespace() == namespace && handler.operation() == Some(operation)
-        });
+        let is_known = crate::pages::handlers::of(namespace, operation)
+            .next()
+            .is_some();
         #[cfg(not(feature = "registry"))]
         let is_known = false;
         (self.shows_handlers && is_known).then(|| handler_path(namespace, operation))

@@ -55,6 +55,16 @@ pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, 
     })
 }
 
+/// Returns the handlers of this operation: more than one share it.
+pub(crate) fn of<'n>(
+    namespace: &'n str,
+    operation: &'n str,
+) -> impl Iterator<Item = &'static Handler> + use<'n> {
+    registry::handlers().filter(move |handler| {
+        handler.namespace() == namespace && handler.operation() == Some(operation)
+    })
+}
+
 fn row(base: &str, handler: &Handler) -> Vec<Markup> {
     let policy = handler.policy();
     vec![

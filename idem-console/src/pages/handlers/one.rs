@@ -1,6 +1,6 @@
 //! One handler: its policy, its function, and what it takes and returns.
 
-use idem_runtime::registry::{self, Handler};
+use idem_runtime::registry::Handler;
 use maud::{Markup, html};
 
 use super::words;
@@ -12,9 +12,7 @@ use crate::site::Visit;
 
 pub(crate) async fn page<DB: ConsoleDatabase>(visit: Visit<DB>) -> Result<Page, Fault> {
     let (namespace, operation) = (visit.fields.get("namespace"), visit.fields.get("operation"));
-    let mut found = registry::handlers().filter(|handler| {
-        handler.namespace() == namespace && handler.operation() == Some(operation)
-    });
+    let mut found = super::of(namespace, operation);
     let none = || {
         Fault::not_found("No handler of this program has this operation.")
             .mend("It may be another program's, have another name by now, or have its operation named by each call.")
